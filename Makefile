@@ -13,7 +13,7 @@ PYTEST := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print((os.cpu_count(
 # Many tests start Python: without compiled modules, each of them reads the sources anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-cluster soak mutation lint types layers unit bench pictures chart lock clean
+.PHONY: browser demo test test-cluster soak mutation lint types layers unit bench pictures chart lock clean
 
 demo: .venv/ready
 	@$(BIN)/aliquot simulate examples/kep-9/story-1
@@ -39,6 +39,10 @@ unit: .venv/ready-dev
 test-cluster: .venv/ready-dev
 	$(PYTEST) --real-server tests/cluster
 
+# The browser that tests of the page look with; they are skipped where there is none.
+browser:
+	apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core
+
 # Every campaign at its full length.
 soak: .venv/ready-dev
 	ALIQUOT_SOAK=1 $(PYTEST)
@@ -50,9 +54,10 @@ mutation: .venv/ready-dev
 bench: .venv/ready
 	$(BIN)/aliquot bench all
 
-# Draws the pictures of the documentation anew.
-pictures: .venv/ready
+# Draws the pictures of the documentation anew; those of the page need a Chromium (`make browser`).
+pictures: .venv/ready-dev
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/page_pictures.py
 
 # Writes the Helm chart anew, from what aliquot manifests prints.
 chart: .venv/ready

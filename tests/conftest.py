@@ -14,6 +14,7 @@ from xdist.remote import Producer
 
 from tests.cluster.api import binaries
 from tests.distribution import REAL, SharedFirst
+from tests.web.browsers import CHROMIUM, NO_CHROMIUM
 
 settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("repeatable", settings.get_profile("random"), derandomize=True)
@@ -82,6 +83,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             )
     if ran["API suite"] and binaries.kubectl() is None:
         terminalreporter.write_line(f"API suite: NOT run with kubectl: {binaries.NO_KUBECTL}")
+    if CHROMIUM is None:
+        terminalreporter.write_line(f"The page: NOT looked at in a browser: {NO_CHROMIUM}")
 
 
 def _by_server(terminalreporter: pytest.TerminalReporter, where: str) -> Counter[str]:

@@ -25,6 +25,8 @@ def shared_by(test: str) -> str | None:
     module = test.partition("::")[0]
     if module in _MODULES:
         return module
+    if module.startswith("tests/web/"):
+        return "browser"
     if module.startswith("tests/cluster/install/"):
         return "installed"
     if module.startswith("tests/cluster/") and REAL.search(test):

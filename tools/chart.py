@@ -17,9 +17,11 @@ import yaml
 
 from aliquot import __version__
 from aliquot.cli.show.documents import manifests_as_yaml
-from aliquot.kube.install.all_objects import PARTS, objects
+from aliquot.kube.install import monitoring
+from aliquot.kube.install.all_objects import OPTIONAL_PARTS, PARTS, objects
 from aliquot.kube.install.installation import (
     COMPONENT,
+    CONFIGURATION,
     DELETION,
     IMAGE,
     KOORDINATOR,
@@ -30,6 +32,7 @@ from aliquot.kube.install.installation import (
     WEBHOOK,
     Installation,
 )
+from aliquot.kube.monitoring.alerts import Bounds
 
 CHART = Path(__file__).parent.parent / "charts" / "aliquot"
 HEAD = "{{- /* Written by `make chart` from aliquot/kube/install: change it there. */}}\n"
@@ -54,8 +57,12 @@ class Blank:
     path: str
     value: str
     form: str = "block"
+    name: str = ""
+    """The one object of its kind that has it; otherwise all have."""
 
 
+DASHBOARD = f"dashboards/{monitoring.DASHBOARD_FILE}"
+OF_DASHBOARD = monitoring.DASHBOARD
 _POD = "spec/template/spec"
 _CONTAINER = f"{_POD}/containers/0"
 BLANKS = (
@@ -77,7 +84,13 @@ BLANKS = (
     Blank("ServiceAccount", "metadata/annotations", "C.serviceAccount.annotations"),
     Blank("RoleBinding", "subjects/0/name", "C.serviceAccount.name", "text"),
     Blank("ClusterRoleBinding", "subjects/0/name", "C.serviceAccount.name", "text"),
-    Blank("ConfigMap", "data/configuration.yaml", "config", "document"),
+    Blank("ConfigMap", "data/configuration.yaml", "config", "document", CONFIGURATION),
+    Blank("ConfigMap", f"data/{monitoring.DASHBOARD_FILE}", DASHBOARD, "file", OF_DASHBOARD),
+    Blank("ConfigMap", "metadata/labels/more", "metrics.dashboard.labels", "more", OF_DASHBOARD),
+    Blank("PrometheusRule", "metadata/labels/more", "metrics.rules.labels", "more"),
+    Blank("ServiceMonitor", "metadata/labels/more", "metrics.serviceMonitor.labels", "more"),
+    Blank("ServiceMonitor", "spec/endpoints/0/interval", "metrics.serviceMonitor.interval", "text"),
+    Blank("ServiceMonitor", "spec/endpoints/0/more", "metrics.auth", "protected"),
 )
 _DELETE_AFTER = '(dig "eviction" "deleteAfter" "1m" .Values.config | toString)'
 _NEVER = '(list "0" "0s" "0m" "0h")'
@@ -91,6 +104,20 @@ OPTIONAL = {
     METRICS_READER: ".Values.metrics.auth",
 }
 """By name, what must hold for a role and its binding to be there."""
+WANTED = {
+    "ServiceMonitor": ".Values.metrics.serviceMonitor.enabled",
+    "PrometheusRule": ".Values.metrics.rules.enabled",
+    "ConfigMap": ".Values.metrics.dashboard.enabled",
+}
+"""By kind, what must hold for an object of the part `monitoring` to be there."""
+BOUNDS = {
+    "resources": "metrics.rules.resources",
+    "borrowed": "metrics.rules.borrowed",
+    "evictions_per_minute": "metrics.rules.evictionsPerMinute",
+}
+"""The value for each of the bounds at which alerts begin."""
+RULES = "rules/aliquot.yaml"
+"""The rules as a Prometheus without the operator reads them."""
 _DIGEST = "{{ .Values.config | toJson | sha256sum }}"
 
 
@@ -108,8 +135,14 @@ def main(words: list[str]) -> int:
 
 def written() -> dict[str, str]:
     """Every file that is not written by hand, and what belongs in it."""
-    templates = {f"templates/{part}.yaml": _template(part) for part in PARTS}
-    return {"Chart.yaml": yaml.safe_dump(ABOUT, sort_keys=False), **templates}
+    parts = (*PARTS, *OPTIONAL_PARTS)
+    templates = {f"templates/{part}.yaml": _template(part) for part in parts}
+    return {
+        "Chart.yaml": yaml.safe_dump(ABOUT, sort_keys=False),
+        **templates,
+        DASHBOARD: monitoring.dashboard_text(),
+        RULES: manifests_as_yaml([monitoring.all_rules(Bounds())]),
+    }
 
 
 def stale() -> Iterator[str]:
@@ -126,9 +159,12 @@ def disagreements() -> Iterator[str]:
         yield f"values.yaml: image is not {IMAGE}"
     if Installation().configuration != values["config"]:
         yield f"values.yaml: config is not {Installation().configuration}"
-    for body in objects(Installation()):
+    for field, name in BOUNDS.items():
+        if str(_value(values, name)) != getattr(Bounds(), field):
+            yield f"values.yaml: {name} is not {getattr(Bounds(), field)}"
+    for body in objects(Installation(), (*PARTS, *OPTIONAL_PARTS)):
         for blank in _blanks(body):
-            if blank.form in ("document", "more", "scheme", "flag"):
+            if blank.form in ("document", "file", "flag", "more", "protected", "scheme"):
                 continue
             said, here = _value(values, blank.value), _at(body, blank.path.split("/"))
             if (said or None) != here:
@@ -141,6 +177,9 @@ def _template(part: str) -> str:
     if part == "rbac":  # with every role that any installation has
         known = {**installation.configuration, "placement": {"defaultConstraints": [{}]}}
         installation = replace(installation, configuration=known, metrics_auth=True)
+    if part == "monitoring":
+        filled = {field: f"{{{{.Values.{name}}}}}" for field, name in BOUNDS.items()}
+        installation = replace(installation, alert_bounds=Bounds(**filled))
     found = [each for each in objects(installation, [part]) if each["kind"] != "Namespace"]
     return HEAD + "".join(_document(each) for each in found)
 
@@ -152,6 +191,8 @@ def _document(body: dict[str, Any]) -> str:
     if body["kind"] == "Deployment":
         about = body["spec"]["template"]["metadata"]
         about["annotations"]["aliquot.dev/configuration"] = _DIGEST
+    if body["kind"] == "PrometheusRule":
+        body["spec"] = _escaped(body["spec"])
     for blank in _blanks(body):
         _put(body, blank.path.split("/"), f"@@{blank.form} .Values.{blank.value}@@")
     text = _MARKED.sub(_filled, manifests_as_yaml([body]))
@@ -159,12 +200,21 @@ def _document(body: dict[str, Any]) -> str:
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n" if condition else text
 
 
+def _escaped(body: Any) -> Any:
+    """With what Prometheus fills in when an alert fires, which Helm must leave alone."""
+    if isinstance(body, dict):
+        return {key: _escaped(value) for key, value in body.items()}
+    if isinstance(body, list):
+        return [_escaped(each) for each in body]
+    return body.replace("{{ $", "{{`{{`}} $") if isinstance(body, str) else body
+
+
 def _blanks(body: dict[str, Any]) -> Iterator[Blank]:
     component = _component(body)
     for each in BLANKS:
-        if each.kind == body["kind"]:
+        if each.kind == body["kind"] and each.name in ("", body["metadata"]["name"]):
             value = each.value.replace("C.", f"{component}.", 1)
-            yield Blank(each.kind, each.path, value, each.form)
+            yield replace(each, value=value)
 
 
 def _condition(body: dict[str, Any]) -> str:
@@ -178,6 +228,8 @@ def _condition(body: dict[str, Any]) -> str:
     if component == "webhook":
         every.append(".Values.webhook.enabled")
     every += [condition for name, condition in OPTIONAL.items() if body["metadata"]["name"] == name]
+    if body["metadata"]["name"] != CONFIGURATION or body["kind"] != "ConfigMap":
+        every += [condition for kind, condition in WANTED.items() if kind == body["kind"]]
     if body["kind"] == "ServiceAccount":
         every.append(f".Values.{component}.serviceAccount.create")
     return f"and {' '.join(every)}" if len(every) > 1 else "".join(every)
@@ -200,6 +252,13 @@ def _filled(found: re.Match[str]) -> str:
         return f"{indent}{{{{- if {value} }}}}\n{indent}{key}{flag}\n{indent}{{{{- end }}}}"
     if form == "text":
         return f"{indent}{key}{{{{ {value} | quote }}}}"
+    if form == "file":
+        name = value.removeprefix(".Values.")
+        return f'{indent}{key}|\n{{{{ .Files.Get "{name}" | indent {deep} }}}}'
+    if form == "protected":
+        lines = yaml.safe_dump(monitoring.PROTECTED, sort_keys=False).splitlines()
+        shown = "".join(f"{indent}{line}\n" for line in lines)
+        return f"{indent}{{{{- if {value} }}}}\n{shown}{indent}{{{{- end }}}}"
     if form == "document":
         return f"{indent}{key}|\n{' ' * deep}{{{{- toYaml {value} | nindent {deep} }}}}"
     opening = "" if form == "more" else f"\n{indent}{key.rstrip()}"

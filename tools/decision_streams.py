@@ -80,8 +80,8 @@ def recording(stream: Stream) -> Iterator[None]:
         stream.lines.append(plain(event))
         apply(self, event)
 
-    def recorded_cycle(self: Engine, now: int = 0) -> list[Any]:
-        decisions = cycle(self, now)
+    def recorded_cycle(self: Engine, now: int = 0, bounded: bool = False) -> list[Any]:
+        decisions = cycle(self, now, bounded)
         stream.cycle(now, decisions, self.next_deadline())
         return decisions
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from aliquot.bench import interruption
 from aliquot.errors import ProcessError
 
-_PATIENCE = 60.0
+_PATIENCE = 180.0
 """Seconds to become ready: generous, for busy machines; a process that ends fails at once."""
 _GRACE = 10.0
 """Seconds between SIGTERM and SIGKILL."""

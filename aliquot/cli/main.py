@@ -20,10 +20,35 @@ from aliquot.errors import AliquotError
 from aliquot.version import KUBERNETES, __version__
 
 COMMANDS = (
-    *("bench", "manifests", "pause", "resume", "scheduler", "simulate"),
-    *("test", "up", "validate", "webhook"),
+    "bench",
+    "compare",
+    "completion",
+    "dashboard",
+    "explain",
+    "generate",
+    "history",
+    "manifests",
+    "pause",
+    "queue",
+    "replay",
+    "resume",
+    "scheduler",
+    "simulate",
+    "snapshot",
+    "test",
+    "top",
+    "tree",
+    "up",
+    "validate",
+    "webhook",
+    "what-if",
 )
-"""Each is the function of this name in the module of this name in `cli/commands/`."""
+"""Each is the function of this name in the module of this name in `cli/commands/`, `_` for `-`."""
+
+
+def _word(name: str) -> str:
+    """A command's name as Python has it."""
+    return name.replace("-", "_")
 
 
 class _Commands(MutableMapping[str, click.Command]):
@@ -35,7 +60,7 @@ class _Commands(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         found = self._found[name]
         if found is None:
-            found = getattr(import_module(f"aliquot.cli.commands.{name}"), name)
+            found = getattr(import_module(f"aliquot.cli.commands.{_word(name)}"), _word(name))
             self._found[name] = found
         return found
 
@@ -70,6 +95,11 @@ def cli(context: click.Context) -> None:
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
+
+
+def kubectl_plugin() -> None:
+    """Run as `kubectl aliquot ...`: kubectl finds the program by its name."""
+    main()
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import check_namespace, convert
 from aliquot.dialects.core.objects import TopologySpreadConstraint, Wire
 from aliquot.dialects.core.times import duration
-from aliquot.dialects.schemas.names import label_key
+from aliquot.dialects.schemas.names import label_key, label_value
 from aliquot.engine import (
     SECOND,
     CapacityKnobs,
@@ -47,8 +47,8 @@ _REQUIRED = "DoNotSchedule"
 _ORDER_WORDS = {"creation", "request", "name", "priority"}
 
 
-class Section(Wire, forbid_unknown_fields=True):
-    """A section of the file; a key that is not known is refused."""
+class Section(Wire, forbid_unknown_fields=True, omit_defaults=False):
+    """A section of the file; a key that is not known is refused. Encoded, it states defaults."""
 
 
 class Profile(Section):
@@ -94,9 +94,10 @@ class Gpu(Section):
 
     memory_gb: int = msgspec.field(default=32, name="memoryGB")
     memory_gb_by_model: dict[str, int] = msgspec.field(default_factory=dict, name="memoryGBByModel")
-    placement: Literal["CompactFirst", "LowLoadFirst", "NodeCompactGPULowLoad"] = (
-        "NodeCompactGPULowLoad"
-    )
+    placement: Literal[
+        "CompactFirst", "LowLoadFirst", "NodeCompactGPULowLoad", "leastFragmentation"
+    ] = "NodeCompactGPULowLoad"
+    models: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
 class Eviction(Section):
@@ -111,6 +112,7 @@ class Eviction(Section):
     max_share: int = 0
     delete_after: str | int | float = "1m"
     max_grace: str | int | float = "1h"
+    patience: str | int | float = "0s"
 
 
 class Weights(Section):
@@ -160,6 +162,7 @@ class Configuration(Section):
     eviction: Eviction = msgspec.field(default_factory=Eviction)
     placement: Placement = msgspec.field(default_factory=Placement)
     system_namespaces: list[str] = msgspec.field(default_factory=list)
+    topology: list[str] = msgspec.field(default_factory=list)
 
 
 def read(document: Document) -> Configuration:
@@ -183,6 +186,7 @@ def read(document: Document) -> Configuration:
     ):
         if gigabytes < 1:
             raise InputError(place, field, f"is {gigabytes}, must be at least 1")
+    _check_models(configuration.gpu.models, place)
     share = configuration.placement.reserve_share
     if not 0 <= share <= 100:
         field = "placement.reserveShare"
@@ -191,6 +195,7 @@ def read(document: Document) -> Configuration:
     _check_constraints(configuration.placement.default_constraints, place)
     for index, name in enumerate(configuration.system_namespaces):
         check_namespace(name, place, f"systemNamespaces[{index}]")
+    _check_topology(configuration.topology, place)
     _check_brakes(configuration.eviction, place)
     if knobs(configuration, place).eviction.max_grace < SECOND:
         problem = "must be at least 1s: without a grace period no kubelet stops the pod"
@@ -207,6 +212,25 @@ def with_own_namespace(configuration: Configuration, namespace: str) -> Configur
     """The same, with Aliquot's own namespace of the system: a scheduler must not evict itself."""
     found = dict.fromkeys((*configuration.system_namespaces, namespace))
     return msgspec.structs.replace(configuration, system_namespaces=list(found))
+
+
+def _check_models(models: dict[str, list[str]], place: str) -> None:
+    """Refuse groups and label values that no resource and no label could have, and doubles."""
+    group_of: dict[str, str] = {}
+    for group, values in models.items():
+        field = f"gpu.models.{group}" if group else "gpu.models"
+        for problem in label_value(group) if group else ["a group must have a name"]:
+            raise InputError(place, field, f"{group!r} is no name of a resource: {problem}")
+        if not values:
+            raise InputError(place, field, "lists no value of the label of nodes")
+        for index, value in enumerate(values):
+            where = f"{field}[{index}]"
+            for problem in label_value(value) if value else ["it is empty"]:
+                raise InputError(place, where, f"{value!r} is no value of a label: {problem}")
+            if value in group_of:
+                other = group_of[value]
+                raise InputError(place, where, f"{value!r} is listed already, in {other}")
+            group_of[value] = group
 
 
 def _check_weights(weights: Weights, place: str) -> None:
@@ -229,6 +253,19 @@ def _check_constraints(constraints: list[Constraint], place: str) -> None:
         for problem in label_key(each.topology_key):
             refuse(f"{field}[{index}].topologyKey", problem)
     pod_rules.check_repeats(written, refuse, field)
+
+
+def _check_topology(levels: list[str], place: str) -> None:
+    for index, label in enumerate(levels):
+        for problem in label_key(label):
+            raise InputError(place, f"topology[{index}]", problem)
+        if label in levels[:index]:
+            raise InputError(place, f"topology[{index}]", f"{label!r} stands here already")
+
+
+def topology_levels(configuration: Configuration) -> tuple[str, ...]:
+    """The labels of nodes that say which are near each other, from narrow to wide."""
+    return tuple(reversed(configuration.topology))
 
 
 def _check_brakes(eviction: Eviction, place: str) -> None:
@@ -295,6 +332,7 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
                 configuration.eviction.delete_after, place, "eviction.deleteAfter"
             ),
             max_grace=duration(configuration.eviction.max_grace, place, "eviction.maxGrace"),
+            patience=duration(configuration.eviction.patience, place, "eviction.patience"),
         ),
         gpu=GpuKnobs(placement=configuration.gpu.placement),
         placement=PlacementKnobs(
@@ -308,6 +346,7 @@ def knobs(configuration: Configuration, place: str = "") -> Knobs:
             ),
             weights=PlacementWeights(**structs.asdict(configuration.placement.weights)),
             default_constraints=default_constraints(configuration),
+            topology=topology_levels(configuration),
         ),
         system_namespaces=system_namespaces(configuration),
     )

@@ -6,6 +6,7 @@ that those know, so that either set serves Aliquot.
 
 from aliquot.dialects.core.definition import Definition
 from aliquot.dialects.kep9 import crds as quota_crds
+from aliquot.dialects.koordinator import crds as koordinator_crds
 from aliquot.dialects.nos import crds as nos_crds
 from aliquot.dialects.tensor_fusion import crds as gpu_crds
 from aliquot.dialects.volcano import crds as volcano_crds
@@ -14,6 +15,7 @@ from aliquot.json import Body
 DEFINITIONS: tuple[Definition, ...] = (
     *quota_crds.ELASTIC_QUOTAS,
     *nos_crds.DEFINITIONS,
+    *koordinator_crds.DEFINITIONS,
     *quota_crds.POD_GROUPS,
     *gpu_crds.DEFINITIONS,
     *volcano_crds.DEFINITIONS,

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from aliquot.dialects.core import cron
+from aliquot.dialects.core.labels import SCHEDULED
 from aliquot.dialects.core.manifest import Manifest, owner_reference
-from aliquot.dialects.workloads import SCHEDULED
 from aliquot.json import Body
 
 CONCURRENCY = ("Allow", "Forbid", "Replace")

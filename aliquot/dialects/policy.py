@@ -1,9 +1,9 @@
 """Which policy applies: the one that is named, else the one that the objects imply (`auto`).
 
-Queues imply `queues`, Koordinator keys `hierarchy`, quotas of nos `fair`, all others `capacity`.
-Only quotas and queues that users wrote imply anything: not pods, or a tenant's label would change
-the policy of the whole cluster; and nothing that Aliquot itself writes, or a policy would outlive
-the objects that it came from.
+Queues imply `queues`, Koordinator keys and profiles `hierarchy`, quotas of nos `fair`, all others
+`capacity`. Only quotas and queues that users wrote imply anything: not pods, or a tenant's label
+would change the policy of the whole cluster; and nothing that Aliquot itself writes, or a policy
+would outlive the objects that it came from.
 """
 
 from collections.abc import Iterable
@@ -13,6 +13,7 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import NOS_GROUPS, Manifest, made_by_aliquot
 from aliquot.dialects.kep9.quotas import KINDS, has_koordinator_keys
+from aliquot.dialects.koordinator.profiles import KIND as PROFILE
 from aliquot.dialects.quota_index import Special
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.volcano import queues
@@ -61,13 +62,16 @@ def choose(manifests: Iterable[Manifest]) -> Choice:
     """The policy that all objects together imply."""
     manifests = [manifest for manifest in manifests if not made_by_aliquot(manifest)]
     quotas = [manifest for manifest in manifests if manifest.kind in KINDS]
+    profiles = [manifest for manifest in manifests if manifest.kind == PROFILE]
     queue = next(filter(_is_own_queue, manifests), None)
     if queue is not None:
-        return _queues(queue, quotas)
+        return _queues(queue, [*quotas, *profiles])
     for manifest in quotas:
         if has_koordinator_keys(manifest):
             why = f"{manifest.title} carries Koordinator keys"
             return Choice("hierarchy", why, manifest, "metadata")
+    if profiles:
+        return Choice("hierarchy", f"there is {profiles[0].title}", profiles[0], "kind")
     for manifest in quotas:
         if manifest.group in NOS_GROUPS:
             why = f"{manifest.title} is of {manifest.group}"

@@ -14,6 +14,8 @@ from aliquot.dialects.core.objects import (
 )
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.pods import PriorityInfo
+from aliquot.dialects.frameworks.gangs import job_roles
+from aliquot.dialects.frameworks.objects import JobWire
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.engine import CRITICAL_PRIORITY
@@ -68,6 +70,9 @@ class PriorityClasses:
         The class of a Volcano Job holds for the tasks that have none.
         """
         found = template_views(manifest)
+        if isinstance(manifest.content, JobWire):
+            by_place = {view.at: self.info(view.spec, manifest, view.spec_field) for view in found}
+            return {task: by_place[f"{role.at}."] for task, role in job_roles(manifest).items()}
         if not isinstance(manifest.content, GangJobWire):
             (view,) = found
             return {"": self.info(view.spec, manifest, view.spec_field)}
@@ -113,8 +118,11 @@ class PriorityClasses:
 
 
 def is_built_in_workload(manifest: Manifest) -> bool:
-    """Is it a workload of Kubernetes, which a server takes with a class that does not exist?"""
-    return isinstance(manifest.content, WorkloadWire | CronJobWire)
+    """Is it a workload of Kubernetes or of a job framework?
+
+    A server takes it with a class that does not exist.
+    """
+    return isinstance(manifest.content, WorkloadWire | CronJobWire | JobWire)
 
 
 def check_range(value: int | None, manifest: Manifest, field: str) -> None:

@@ -19,6 +19,7 @@ from functools import cache, partial
 from typing import Literal
 
 from aliquot.dialects.core.documents import Document
+from aliquot.dialects.core.gpu_models import GpuModels
 from aliquot.dialects.core.manifest import (
     KEP9_GROUPS,
     MADE_BY_ALIQUOT,
@@ -37,9 +38,11 @@ from aliquot.dialects.kep9.quotas import (
 )
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import DEFAULT, NAMESPACE, ROOT, SYSTEM
+from aliquot.dialects.koordinator.profiles import KIND as PROFILE
+from aliquot.dialects.koordinator.profiles import Pools, pools_by_tree, root_names, root_quotas
 from aliquot.dialects.quota_parents import placed, quota_levels
 from aliquot.dialects.volcano import queues
-from aliquot.engine import Membership, Quota, SystemNamespaces
+from aliquot.engine import Membership, Quota, SystemNamespaces, Tree
 
 Special = Literal["", "koordinator", "volcano"]
 """Which dialect's built-in quotas exist without an object: Koordinator's system and default quota,
@@ -66,6 +69,11 @@ class QuotaIndex:
     by_label: Mapping[str, tuple[Quota, ...]] | None = None
     """The quotas that a pod's label may mean, by bare name; None where labels do not count."""
     system: SystemNamespaces = field(default_factory=SystemNamespaces)
+    trees: Mapping[str, Tree] = field(default_factory=dict)
+    """The trees that have something of their own to share, by id."""
+    passed_over: frozenset[str] = frozenset()
+    """The bare names of the root quotas of profiles where profiles make no trees: quotas below them
+    stand at the top."""
 
     def requested_quota(self, manifest: Manifest, queue: str | None = None) -> str | None:
         """The engine's name of the quota that a pod asks for; None if it asks for none.
@@ -96,6 +104,16 @@ class QuotaIndex:
         """All on which it depends which quota a label with this bare name means."""
         return [(each.name, each.open_to) for each in self.meant_by(name)]
 
+    def root_of(self, profile: Manifest) -> Manifest | None:
+        """The root quota that is kept for a profile; it stays when the profile is deleted."""
+        with_trees = self.by_label is not None
+        for manifest, _ in self.pairs:
+            kept_for = (manifest.metadata.labels or {}).get(koordinator.PROFILE)
+            same = (manifest.namespace, kept_for) == (profile.namespace, profile.name)
+            if same and _is_root_of_profile(manifest, with_trees):
+                return manifest
+        return None
+
     def _named(self, name: str, namespace: str) -> str:
         """The engine's name of the quota that a label of a pod in this namespace means.
 
@@ -115,22 +133,43 @@ class QuotaIndex:
 
 
 def build(
-    manifests: Iterable[Manifest], special: Special = "", system: SystemNamespaces | None = None
+    manifests: Iterable[Manifest],
+    special: Special = "",
+    system: SystemNamespaces | None = None,
+    pools: Pools | None = None,
+    models: GpuModels | None = None,
 ) -> QuotaIndex:
     """The index of the quotas among these objects.
 
     With Koordinator's built-in quotas, the system quota and the default quota exist whether or not
     there are objects for them; without, an object for the system quota is ignored, because only
     `hierarchy` has a quota without bounds, and so is a default quota that Aliquot wrote and no user
-    gave bounds. With Volcano's, the default queue exists.
+    gave bounds. With Volcano's, the default queue exists. Profiles make trees only with
+    Koordinator's; `pools` are their sums, if these are known. A quota is guaranteed at least as
+    many cards as it is of models together.
     """
+    models = models or GpuModels()
     manifests, system = list(manifests), system or SystemNamespaces()
     found = [each for each in manifests if each.kind in KINDS and not _is_named(each, ROOT)]
-    by_label = special == "koordinator"
+    by_label, passed_over = special == "koordinator", frozenset[str]()
+    profiles = [each for each in manifests if each.kind == PROFILE] if by_label else []
+    if profiles:
+        if pools is None:
+            pools = Pools()
+            pools.rebuild(manifests)
+        roots = {each.key: each for each in root_quotas(profiles, pools, found)}
+        found = [each for each in found if each.key not in roots or each.group not in KEP9_GROUPS]
+        found += roots.values()
     if by_label:
         found += [each for each in built_in() if not any(_is_named(e, each.name) for e in found)]
     else:
-        found = [each for each in found if not _is_named(each, SYSTEM) and not _is_filler(each)]
+        kept = {each.name for each in found if _is_kept_root(each)}
+        passed_over = frozenset(kept | set(root_names(manifests)))
+        found = [
+            each
+            for each in found
+            if not (_is_named(each, SYSTEM) or _is_filler(each) or _is_kept_root(each))
+        ]
     names: dict[str, str] = {}
     for each in sorted(found, key=quota_name, reverse=True):
         if each.group in KEP9_GROUPS:
@@ -138,10 +177,20 @@ def build(
     parents = _parents(found, names)
     owners = _owners(found)
     pairs = tuple(
-        (each, _quota(each, parents, owners, _open_to(each, system) if by_label else None))
+        (
+            each,
+            _with_parts(
+                _quota(
+                    each, parents, owners, by_label, _open_to(each, system) if by_label else None
+                ),
+                models,
+            ),
+        )
         for each in found
     )
-    queue_pairs = tuple(_queues(manifests, special == "volcano"))
+    queue_pairs = tuple(
+        (each, _with_parts(one, models)) for each, one in _queues(manifests, special == "volcano")
+    )
     quotas = {each.name: each for _, each in (*pairs, *queue_pairs)}
     membership = Membership()
     for one in quotas.values():
@@ -149,7 +198,34 @@ def build(
     has_trees = special == "koordinator" or any(has_koordinator_keys(each) for each in found)
     ordered = _parents_first(quotas)
     labels = _by_bare_name(pairs) if by_label else None
-    return QuotaIndex(pairs, queue_pairs, names, ordered, membership, has_trees, labels, system)
+    trees = dict(_trees(profiles, found)) if by_label else {}
+    return QuotaIndex(
+        pairs,
+        queue_pairs,
+        names,
+        ordered,
+        membership,
+        has_trees,
+        labels,
+        system,
+        trees,
+        passed_over,
+    )
+
+
+def _trees(profiles: Iterable[Manifest], found: Iterable[Manifest]) -> Iterator[tuple[str, Tree]]:
+    """The trees that have nodes or amounts of their own, by id."""
+    quotas = [each for each in found if each.group in KEP9_GROUPS]
+    for name, pools in pools_by_tree(profiles, quotas).items():
+        yield name, Tree(name, pools)
+
+
+def _with_parts(quota: Quota, models: GpuModels) -> Quota:
+    """The quota with at least as many cards in min and deserved as it names there by model."""
+    low, deserved = models.with_parts(quota.min), models.with_parts(quota.deserved)
+    if low == quota.min and deserved == quota.deserved:
+        return quota
+    return replace(quota, min=low, deserved=deserved)
 
 
 def _by_bare_name(pairs: Iterable[tuple[Manifest, Quota]]) -> dict[str, tuple[Quota, ...]]:
@@ -236,6 +312,17 @@ def _is_filler(manifest: Manifest) -> bool:
     return made_by_aliquot(manifest) and not alone.min and not alone.max
 
 
+def _is_root_of_profile(manifest: Manifest, with_trees: bool) -> bool:
+    """Is it kept for a profile? Then its max says that it has none."""
+    is_profiles = koordinator.PROFILE in (manifest.metadata.labels or {})
+    return with_trees and is_profiles and koordinator.keys(manifest).is_root
+
+
+def _is_kept_root(manifest: Manifest) -> bool:
+    """Is it a root quota that is kept for a profile? Its min is no user's."""
+    return made_by_aliquot(manifest) and koordinator.PROFILE in (manifest.metadata.labels or {})
+
+
 def _is_named(manifest: Manifest, name: str) -> bool:
     return manifest.name == name and manifest.group in KEP9_GROUPS
 
@@ -244,6 +331,7 @@ def _quota(
     manifest: Manifest,
     parents: Mapping[str, str],
     owners: Mapping[str, str | None],
+    with_trees: bool,
     open_to: frozenset[str] | None,
 ) -> Quota:
     alone = quota(manifest)
@@ -251,23 +339,28 @@ def _quota(
         return alone
     if manifest.name == SYSTEM:
         return Quota(alone.name, unshared=True, open_to=open_to)
-    place = (parents.get(alone.name), owners.get(manifest.namespace) == alone.name, open_to)
+    tree = koordinator.keys(manifest).tree if with_trees and manifest.name != DEFAULT else ""
+    parent, owns = parents.get(alone.name), owners.get(manifest.namespace) == alone.name
+    place = (parent, owns, open_to, tree, with_trees)
     known = _places(manifest)
     if place not in known:
-        parent, owns, _ = place
         known[place] = replace(
             alone,
             parent=parent,
             namespaces=alone.namespaces | ({manifest.namespace} if owns else set()),
             fallback=manifest.name == DEFAULT,
             open_to=open_to,
+            tree=tree,
+            max=() if _is_root_of_profile(manifest, with_trees) else alone.max,
         )
     return known[place]
 
 
 @once
-def _places(manifest: Manifest) -> dict[tuple[str | None, bool, frozenset[str] | None], Quota]:
+def _places(manifest: Manifest) -> dict[tuple[object, ...], Quota]:
     """The engine's quotas of a manifest: by parent, whether its namespace is its own, who names it.
+
+    And by tree, where trees count.
 
     Kept with the manifest, because a quota rarely changes any of them.
     """
@@ -297,7 +390,7 @@ def _owners(found: Iterable[Manifest]) -> dict[str, str | None]:
         if each.group in KEP9_GROUPS and each.name not in koordinator.SPECIAL
     ]
     listed = {name for _, keys in singles for name in keys.namespaces}
-    holders = [each for each, keys in singles if not keys.is_parent]
+    holders = [each for each, keys in singles if not (keys.is_parent or keys.is_root)]
     count = Counter(each.namespace for each in holders)
     owners: dict[str, str | None] = {
         each.namespace: quota_name(each)

@@ -1,6 +1,7 @@
 """Workloads: how many pods an object wants now, and what each of its pods is.
 
-The rules are those of kube-controller-manager and of Volcano's job controller. The simulation and
+The rules are those of kube-controller-manager, of Volcano's job controller, and of the controllers
+of job frameworks, by their table. The simulation and
 the controllers of the embedded API server both ask here, so that their pods are the same but for
 their names: the servers' are generated, those of a simulation are `<owner>-<index>`. When pods are
 made and deleted is up to each of them.
@@ -12,8 +13,12 @@ before they are changed.
 from typing import Any
 
 from aliquot.dialects.claims import claim_name
+from aliquot.dialects.core.labels import COMPLETION_INDEX, JOB_NAMES, JOB_UID
 from aliquot.dialects.core.manifest import Manifest, owner_reference
+from aliquot.dialects.frameworks import gangs as job_gangs
+from aliquot.dialects.frameworks.objects import JobWire
 from aliquot.dialects.volcano import jobs
+from aliquot.dialects.volcano.declared_gangs import stamped
 from aliquot.dialects.volcano.keys import (
     GROUP_ANNOTATIONS,
     JOB,
@@ -28,12 +33,6 @@ from aliquot.json import Body
 
 _FROM_TEMPLATE = ("annotations", "finalizers", "labels")
 """The metadata that a pod has from its template; all else there is ignored."""
-_COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
-_JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
-JOB_UID = "batch.kubernetes.io/controller-uid"
-"""The label by which a Job selects its pods."""
-SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
-"""The annotation of a CronJob's Job with the time for which it was made."""
 _VOLCANO_SCHEDULER = "volcano"
 """The default of spec.schedulerName of a Volcano Job."""
 
@@ -41,6 +40,8 @@ _VOLCANO_SCHEDULER = "volcano"
 def templates(owner: Manifest) -> dict[str, Body]:
     """The pod templates of a workload as they are written, by task; without tasks, under ""."""
     spec = owner.body["spec"]
+    if isinstance(owner.content, JobWire):
+        return {task: role.template for task, role in job_gangs.job_roles(owner).items()}
     if not isinstance(owner.content, GangJobWire):
         return {"": spec["template"]}
     named = zip(jobs.tasks(owner), spec["tasks"], strict=True)
@@ -56,7 +57,7 @@ def new_pod(owner: Body, template: Body, **names: str) -> Body:
         "ownerReferences": [owner_reference(owner)],
     }
     spec = template.get("spec") or {}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    return stamped(owner, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
 
 
 def in_group(pod: Body, group: str) -> Body:
@@ -140,7 +141,7 @@ def job_labels(job: Body) -> dict[str, str]:
     metadata = job["metadata"]
     if job["spec"].get("manualSelector"):
         return {}
-    labels = dict.fromkeys(_JOB_NAMES, metadata.get("name") or "")
+    labels = dict.fromkeys(JOB_NAMES, metadata.get("name") or "")
     uid = metadata.get("uid")
     return {**dict.fromkeys((JOB_UID, "controller-uid"), uid), **labels} if uid else labels
 
@@ -149,14 +150,14 @@ def job_pod(job: Body, index: int | None = None, **names: str) -> Body:
     """A pod of a Job; that of an Indexed Job with its completion index."""
     labels, annotations = job_labels(job), {}
     if index is not None:
-        labels[_COMPLETION_INDEX] = annotations[_COMPLETION_INDEX] = str(index)
+        labels[COMPLETION_INDEX] = annotations[COMPLETION_INDEX] = str(index)
     pod = new_pod(job, job["spec"]["template"], **names)
     return _with_keys(pod, annotations, labels)
 
 
 def completion_index(pod: Body) -> str:
     """The completion index of a pod; empty if it has none."""
-    return str((pod["metadata"].get("annotations") or {}).get(_COMPLETION_INDEX, ""))
+    return str((pod["metadata"].get("annotations") or {}).get(COMPLETION_INDEX, ""))
 
 
 def indexes(job: Body) -> int:
@@ -189,6 +190,37 @@ def task_pod(job: Manifest, task: str, group: str, **names: str) -> Body:
     scheduler = job.body["spec"].get("schedulerName") or _VOLCANO_SCHEDULER
     spec["schedulerName"] = spec.get("schedulerName") or scheduler
     return {**_with_keys(pod, annotations, labels), "spec": spec}
+
+
+# Jobs of frameworks.
+
+
+def role_wants(job: Manifest, running: int) -> dict[str, int]:
+    """How many pods each task of a job has that is made while so many pods run or are done.
+
+    A later stage is made once all pods of the earlier ones run.
+    """
+    found = job_gangs.job_roles(job)
+    if job_gangs.is_suspended(job) or not job_gangs.copies(job):
+        return dict.fromkeys(found, 0)
+    made, needed = dict[str, int](), 0
+    for stage in sorted({role.stage for role in found.values()}):
+        if running < needed:
+            break
+        own = {task: role.count for task, role in found.items() if role.stage == stage}
+        made |= own
+        needed += sum(own.values())
+    return made
+
+
+def role_pod(job: Manifest, task: str, **names: str) -> Body:
+    """A pod of a job, with the labels by which the framework's controller marks it."""
+    row, role = job_gangs.framework(job), job_gangs.job_roles(job)[task]
+    labels = {row.job_label: job.name, row.role_label: role.name}
+    if row.copies is not None:
+        labels[row.copies[1]] = task.partition("/")[0]
+        labels[row.role_label] = "0" if role.name == "leader" else "1"
+    return _with_keys(new_pod(job.body, role.template, **names), {}, labels)
 
 
 def _with_keys(pod: Body, annotations: dict[str, str], labels: dict[str, str]) -> Body:

@@ -9,7 +9,8 @@ from aliquot.engine.books.membership import Membership
 from aliquot.engine.columns import Resources, Slots
 from aliquot.engine.cycle import Engine
 from aliquot.engine.gpus.devices import resolve_ask
-from aliquot.engine.gpus.quotas import DeviceRequest, above_single
+from aliquot.engine.gpus.quotas import DeviceRequest, GpuQuotas, above_single
+from aliquot.engine.gpus.quotas import Usage as GpuUsage
 from aliquot.engine.model import quantity, ratio
 from aliquot.engine.model.decisions import (
     Bind,
@@ -45,10 +46,14 @@ from aliquot.engine.model.events import (
     QuotaSet,
     StorageGone,
     StorageSet,
+    TreeGone,
+    TreeSet,
     WeightSet,
 )
-from aliquot.engine.model.gang import Gang
+from aliquot.engine.model.explanation import Explanation, GateAnswer, GateFigure, Place
+from aliquot.engine.model.gang import Gang, Topology
 from aliquot.engine.model.gpu import (
+    MODEL_PREFIX,
     NO_GPU_AMOUNT,
     WHOLE_GPU,
     Device,
@@ -84,14 +89,15 @@ from aliquot.engine.model.pod_rules import (
 )
 from aliquot.engine.model.quantity import Amounts, add_amounts
 from aliquot.engine.model.quota import MOST_LEVELS, Quota
-from aliquot.engine.model.reasons import Reason, Refusal
-from aliquot.engine.model.selector import Requirement, Term, requirement_matches
+from aliquot.engine.model.reasons import EVICTION_REASONS, Reason, Refusal
+from aliquot.engine.model.selector import Requirement, Term, requirement_matches, selects
 from aliquot.engine.model.summaries import (
     BrakeSummary,
     Condition,
     Figures,
     GangSummary,
     GpuQuotaSummary,
+    Loan,
     NamespaceFigures,
     QueueSummary,
     QuotaSummary,
@@ -101,6 +107,7 @@ from aliquot.engine.model.system_namespaces import (
     KUBE_SYSTEM,
     SystemNamespaces,
 )
+from aliquot.engine.model.tree import NodePool, Tree
 from aliquot.engine.model.volume_fit import fits, offers
 from aliquot.engine.model.volumes import (
     CsiVolume,
@@ -122,13 +129,16 @@ from aliquot.engine.model.volumes import (
 )
 from aliquot.engine.placement.constraints import node_refusal
 from aliquot.engine.placement.host_ports import clashes
+from aliquot.engine.report.loans import loans
 from aliquot.engine.sharing.runtime import RuntimeTree
 from aliquot.engine.sharing.waterfill import fill
 
 __all__ = [
     "CRITICAL_PRIORITY",
+    "EVICTION_REASONS",
     "GPU_MEMORY",
     "KUBE_SYSTEM",
+    "MODEL_PREFIX",
     "MOST_LABEL_SETS",
     "MOST_LEVELS",
     "NO_GPU_AMOUNT",
@@ -161,12 +171,15 @@ __all__ = [
     "EvictionKnobs",
     "EvictionsPaused",
     "EvictionsResumed",
+    "Explanation",
     "FairKnobs",
     "Figures",
     "Gang",
     "GangGone",
     "GangSet",
     "GangSummary",
+    "GateAnswer",
+    "GateFigure",
     "GpuAmount",
     "GpuAsk",
     "GpuBound",
@@ -175,11 +188,14 @@ __all__ = [
     "GpuQuotaGone",
     "GpuQuotaSet",
     "GpuQuotaSummary",
+    "GpuQuotas",
+    "GpuUsage",
     "HierarchyKnobs",
     "HostPort",
     "ImportanceKey",
     "Knobs",
     "LabelIndex",
+    "Loan",
     "Membership",
     "NamespaceFigures",
     "NamespaceGone",
@@ -189,9 +205,11 @@ __all__ = [
     "NodeDrivers",
     "NodeGone",
     "NodeImagesSet",
+    "NodePool",
     "NodeSet",
     "Nominate",
     "PersistentVolume",
+    "Place",
     "PlacementKnobs",
     "PlacementWeights",
     "Pod",
@@ -225,6 +243,10 @@ __all__ = [
     "Taint",
     "Term",
     "Toleration",
+    "Topology",
+    "Tree",
+    "TreeGone",
+    "TreeSet",
     "VolumeAffinity",
     "VolumeAttachment",
     "VolumeBinding",
@@ -240,6 +262,7 @@ __all__ = [
     "fill",
     "fits",
     "importance",
+    "loans",
     "natural",
     "node_refusal",
     "offers",
@@ -247,5 +270,6 @@ __all__ = [
     "ratio",
     "requirement_matches",
     "resolve_ask",
+    "selects",
     "storage_key",
 ]

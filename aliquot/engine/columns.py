@@ -5,11 +5,12 @@ instead of 5,000 objects. A resource is a row of the columns, a node, quota or p
 too large for a column saturates at LIMIT; it never wraps.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aliquot.engine.model.gpu import MODEL_PREFIX
 from aliquot.engine.model.quantity import LIMIT, Amounts
 
 Vector = tuple[tuple[int, int], ...]
@@ -18,6 +19,7 @@ _MANY_ROWS = 64
 """Rows beyond which memory counts: a cluster has some ten resources, MIG profiles included."""
 _LOW_BITS = 31
 """Where `exact_sum` parts an int64: 2**31 of either half add up without overflow."""
+_LOW = 2**_LOW_BITS - 1
 
 
 class Resources:
@@ -25,6 +27,8 @@ class Resources:
 
     def __init__(self) -> None:
         self.names: list[str] = []
+        self.models: dict[int, None] = {}
+        """The rows that are cards of one model: a part of another resource."""
         self._rows: dict[str, int] = {}
         self._columns: list[Columns] = []
 
@@ -40,6 +44,8 @@ class Resources:
         if found is None:
             found = self._rows[name] = len(self.names)
             self.names.append(name)
+            if name.startswith(MODEL_PREFIX):
+                self.models[found] = None
             for columns in self._columns:
                 columns.widen(len(self.names))
         return found
@@ -73,6 +79,10 @@ class Slots:
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._slots)
+
+    def of(self, names: Iterable[str]) -> list[int]:
+        """The slots of these names."""
+        return [*map(self._slots.__getitem__, names)]
 
     def take(self, name: str) -> int:
         """The slot of a name, a new one if it has none."""
@@ -175,5 +185,5 @@ class Columns:
 
 def exact_sum(amounts: NDArray[np.int64]) -> int:
     """The exact sum, which may be above an int64."""
-    high, low = int((amounts >> _LOW_BITS).sum()), int((amounts % 2**_LOW_BITS).sum())
+    high, low = int((amounts >> _LOW_BITS).sum()), int((amounts & _LOW).sum())
     return (high << _LOW_BITS) + low

@@ -24,26 +24,27 @@ verdict; this module carries it out. What can be asked of an engine is in `repor
 and deterministic: the same events give the same decisions, and time is only what `now` says.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from aliquot.engine.eviction_brake import BRAKED, Braked, EvictionBrake
 from aliquot.engine.gang_claims import GangClaims
 from aliquot.engine.holds.assumed import AssumedPods
 from aliquot.engine.holds.fresh_starts import FreshStarts
 from aliquot.engine.holds.nominations import Nominations
+from aliquot.engine.holds.patience import Patience
 from aliquot.engine.holds.reservation import Reservations
 from aliquot.engine.model.checks import check, shown
 from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import Event, check_event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
-from aliquot.engine.model.reasons import Reason, Refusal, Watch
+from aliquot.engine.model.reasons import BORROWERS, Reason, Refusal, Watch
 from aliquot.engine.policies import POLICIES
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Position
 from aliquot.engine.queue.lane import Lane
 from aliquot.engine.reclaim.lowered_bounds import LoweredBounds
-from aliquot.engine.reclaim.search import Plan
+from aliquot.engine.reclaim.plan import Plan
 from aliquot.engine.report import refusals
 from aliquot.engine.report.gang_admission import GangAdmission
 from aliquot.engine.report.questions import Questions
@@ -55,6 +56,9 @@ from aliquot.errors import ArgumentError
 
 _MOST_UNFINISHED = 100
 """How many bounded cycles in a row may leave claims untried before reservations are seen to."""
+_MOST_KEPT_BACK = 1_000
+"""And for how many the Binds of borrowers are kept back, which the claims left may take back: under
+a load that never ends, they start nevertheless, after some 20 s."""
 
 
 class Engine(Questions):
@@ -75,12 +79,13 @@ class Engine(Questions):
         self._reservations = Reservations(self._state, self._policy, knobs.placement)
         self._brake = EvictionBrake(self._state)
         holds = self._nominations, self._reservations
-        self._trial = Trial(self._state, self._policy, *holds, self._brake)
+        self._patience = Patience(self._state, self._nominations)
+        self._trial = Trial(self._state, self._policy, *holds, self._brake, self._patience)
         self._fresh_starts = FreshStarts(self._state, self._policy)
         self._gang_claims = GangClaims(self._state)
         self._admission = GangAdmission(self._trial, knobs.eviction.hold_for)
         self._lowered = LoweredBounds(self._state, self._policy)
-        self._lost = self._state.changes.lost.cursor()
+        self._lost = self._state.changes.lost.cursor(deciding=True)
         self._wakeups = Wakeups(self._state, self._nominations.waits_for_victims)
         self._assumptions = AssumedPods(self._state)
         self._now = 0
@@ -102,6 +107,24 @@ class Engine(Questions):
         apply_event(self._state, event)
         self._brake.apply(event)
 
+    def follow(self, now: int) -> None:
+        """Keep up with a cluster for which another engine decides; this one is only asked.
+
+        Its cycles would read the changes of the books; without them, these would add up for ever,
+        and no node would be lost with time.
+        """
+        self._now = now
+        self._state.lose_nodes(now)
+        self._state.strand(now)
+        self._state.changes.skip_deciding()
+        self._gang_claims.refresh()
+        self._state.gang_requests.refresh()
+        self._admission.note_changes()
+        self._policy.report.refresh()
+        if self._policy.turns is not None:
+            self._policy.turns.begin()
+        self._state.trim_changes()
+
     def cycle(self, now: int = 0, bounded: bool = False) -> list[Decision]:
         """Decide everything that can be decided now (in nanoseconds).
 
@@ -110,15 +133,19 @@ class Engine(Questions):
         if not isinstance(now, int):
             raise ArgumentError(f"now: {shown(now)} is not a whole number of nanoseconds")
         self._now = self._trial.now = now
-        self._fresh_starts.begin()
         self._trial.effort.begin(bounded, len(self._state.bound_pods))
         self._state.trim_changes()
         self._assumptions.expire(now)
-        self._state.nodes.lose(now, self._state.knobs.eviction.node_lost_after)
+        self._state.lose_nodes(now)
         self._state.strand(now)
+        going_on = self._fresh_starts.begin()
         self._gang_claims.refresh()
         decisions: list[Decision] = list(self._evict_pods_of_lost_nodes())
+        for claim in going_on:
+            decisions.extend(self._binds(claim))
         self._policy.gates.refresh()
+        if self._patience.release(now, self._brake.is_paused(now)):
+            self._policy.gates.refresh()
         self._nominations.expire(now)
         self._wake(now)
         self._brake.begin(now)
@@ -128,13 +155,20 @@ class Engine(Questions):
         self._brake.wake(now)
         self._gang_claims.refresh()
         self._process_due(decisions)
-        if not self._all_tried():
+        if self._all_tried():
+            if all(isinstance(decision, Wait) for decision in decisions):
+                decisions.extend(self._try_idle_capacity())
+            decisions.extend(self._reservations.reserve(now))
+            self._admission.update(now)
+        return self._handed_out(decisions)
+
+    def _handed_out(self, decisions: list[Decision]) -> list[Decision]:
+        """The decisions without the Binds that claims which are yet to be tried may take back."""
+        if self._cycles_unfinished % _MOST_KEPT_BACK == 0:
+            self._fresh_starts.hand_out()
             return decisions
-        if all(isinstance(decision, Wait) for decision in decisions):
-            decisions.extend(self._try_idle_capacity())
-        decisions.extend(self._reservations.reserve(now))
-        self._admission.update(now)
-        return decisions
+        kept_back = self._fresh_starts.keep()
+        return [each for each in decisions if not _is_bind_of(each, kept_back)]
 
     def _all_tried(self) -> bool:
         """Were all due claims tried?
@@ -163,6 +197,7 @@ class Engine(Questions):
     def _process_due(self, decisions: list[Decision]) -> None:
         """Process the due claims in the policy's order, with those that freed capacity wakes."""
         effort, waiting = self._trial.effort, self._state.waiting
+        self._fresh_starts.show_again()
         self._wakeups.wake_by_freed()
         started = -1
         while True:
@@ -173,11 +208,22 @@ class Engine(Questions):
                 else:
                     waiting.put_off(lane)
                 self._wakeups.wake_by_freed()
-            if self._withdraw_later_starts(decisions):
+            if self._withdraw_later_starts(decisions) or self._search_among_starts():
                 continue
             if started == self._started or not self._wakeups.wake_by_rules():
-                return
+                break
             started = self._started
+        self._fresh_starts.hide()
+
+    def _search_among_starts(self) -> bool:
+        """Try refused claims again that could evict starts of this cycle in the next; are there?
+
+        What they would evict is withdrawn.
+        """
+        waiting = self._state.waiting
+        lanes = self._fresh_starts.show_to(waiting.parked(BORROWERS))
+        waiting.wake(lanes)
+        return bool(lanes)
 
     def _withdraw_later_starts(self, decisions: list[Decision]) -> bool:
         """Withdraw starts for claims that were refused before them, and would take them back.
@@ -199,7 +245,8 @@ class Engine(Questions):
 
         Not if it would borrow: they could take that back at once.
         """
-        return claim.quota is None or self._policy.gates.is_owed(claim)
+        outside = claim.quota is None and not claim.parts
+        return outside or self._policy.gates.is_owed(claim)
 
     def _try_idle_capacity(self) -> list[Bind]:
         """Bind claims beyond their share; skipped if the books are as when none could start."""
@@ -238,7 +285,7 @@ class Engine(Questions):
             if deferred is not None and defer:
                 deferred.add(claim.uid)
             position = self._reservations.position(claim)
-            if defer or self._trial.assume(claim, self._trial.idle_gates) is not None:
+            if defer or not self._trial.starts_on_idle(claim):
                 queue.drop()
                 continue
             waiting.remove(claim.uid)
@@ -272,6 +319,7 @@ class Engine(Questions):
             self._state.stranded.deadline(),
             self._admission.deadline(),
             self._brake.deadline(self._now),
+            self._patience.deadline(),
         )
         later = (moment for moment in moments if moment is not None and moment > self._now)
         return min(later, default=None)
@@ -294,6 +342,8 @@ class Engine(Questions):
             self._note_started(claim, position, displaced)
             decisions.extend(self._binds(claim))
         elif isinstance(verdict, Plan):
+            if self._take_back_starts(claim, verdict, decisions):
+                return
             self._preempt(claim, verdict, decisions)
         else:
             told = self._trial.describe(claim, verdict)
@@ -308,18 +358,34 @@ class Engine(Questions):
             return
         self._nominations.displace(claim, displaced, self._vacated(claim, nominated_nodes))
 
+    def _take_back_starts(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> bool:
+        """Withdraw the victims whose Bind was not handed out yet; was there one?
+
+        Then the claim is tried again: also where none was withdrawn, since others need them.
+        """
+        state, victims = self._state, tuple(victim.pod for victim in plan.victims)
+        before = state.waiting.fingerprint
+        withdrawn = self._fresh_starts.take_back(claim, (pod.uid for pod in victims))
+        if withdrawn is None:
+            return False
+        if withdrawn:
+            guard = state.repeat_guard
+            move = guard.move(before, claim.pods, victims)
+            guard.record(move, claim.uid if claim.has_rules else None)
+        self._withdraw_binds(withdrawn, decisions)
+        return True
+
     def _withdraw_starts(self, claim: Claim, decisions: list[Decision]) -> bool:
         """Withdraw Binds of this cycle that the claim would take back; was there one?"""
-        withdrawn = self._fresh_starts.withdraw_for(claim, self._trial.assume)
+        withdrawn = self._fresh_starts.withdraw_for(claim, self._trial.fit.assume)
+        return self._withdraw_binds(withdrawn, decisions)
+
+    def _withdraw_binds(self, withdrawn: set[str], decisions: list[Decision]) -> bool:
         if not withdrawn:
             return False
         self._gang_claims.refresh()
         self._state.waiting.reorder()
-        decisions[:] = [
-            each
-            for each in decisions
-            if not isinstance(each, Bind) or each.pod.uid not in withdrawn
-        ]
+        decisions[:] = [each for each in decisions if not _is_bind_of(each, withdrawn)]
         return True
 
     def _waits(self, lane: Lane, claim: Claim, refusal: Refusal) -> Iterator[Wait]:
@@ -371,26 +437,37 @@ class Engine(Questions):
             yield Bind(pod, booking.node, devices, booking.volumes)
 
     def _preempt(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> None:
-        """Evict the victims; nominate their room and right for the claim until they are gone."""
+        """Evict the victims; nominate their room and right for the claim until they are gone.
+
+        With `eviction.patience`, they are left alone until that is over.
+        """
         state = self._state
         victims = tuple(victim.pod for victim in plan.victims)
-        state.repeat_guard.record(
-            state.repeat_guard.move(state.waiting.fingerprint, claim.pods, victims)
-        )
-        self._policy.gates.nominated(claim)
+        due = self._patience.due(claim, self._now)
+        due = due if victims else self._now
+        if due <= self._now:
+            move = state.repeat_guard.move(state.waiting.fingerprint, claim.pods, victims)
+            state.repeat_guard.record(move, claim.uid if claim.has_rules else None)
+        for part in claim.parts or (claim,):
+            self._policy.gates.nominated(part)
         self._reservations.end(claim)
-        lacks_right = self._trial.check_gates(claim) is not None
-        self._brake.spend(len(victims), self._now, claim)
+        lacks_right = self._trial.fit.check_gates(claim) is not None
+        if due <= self._now:
+            self._brake.spend(len(victims), self._now, claim)
         for pod in victims:
             state.budgets.spend(pod)
             state.evict(pod.uid)
         self._gang_claims.refresh()
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
-            state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
+            quota = state.tree.quota_of(pod)
+            state.ledger.hold(pod.uid, state.bookings.booking(pod, quota, node, devices))
         uids = (pod.uid for pod in victims)
-        self._nominations.nominate(claim, uids, self._now, lacks_right, plan.waived)
-        evicted = (Evict(v.pod, claim.pods[0], v.reason, v.message) for v in plan.victims)
-        decisions.append(Nominate(claim.pods, plan.nodes, tuple(evicted)))
+        self._nominations.nominate(claim, uids, due, lacks_right, plan.waived)
+        evicted = tuple(Evict(v.pod, claim.pods[0], v.reason, v.message) for v in plan.victims)
+        if due > self._now:
+            self._patience.defer(claim, evicted, due)
+        else:
+            decisions.append(Nominate(claim.pods, plan.nodes, evicted))
         state.waiting.add(state.claims.of(claim.pods, claim.others, surplus=claim.surplus))
 
     def _evict(self, evictions: Iterable[Evict]) -> Iterator[Evict]:
@@ -417,3 +494,7 @@ class Engine(Questions):
             if node is not None and node not in nodes:
                 state.evict(pod.uid)
                 yield Evict(pod, None, Reason.NODE_LOST, f"node {node} is gone")
+
+
+def _is_bind_of(decision: Decision, uids: Container[str]) -> bool:
+    return isinstance(decision, Bind) and decision.pod.uid in uids

@@ -88,7 +88,7 @@ class EvictionBrake:
 
     def wake(self, now: int) -> None:
         """Let braked claims be tried again, in the policy's order, if the first one may go now."""
-        waiting, paused = self._state.waiting, self._is_paused(now)
+        waiting, paused = self._state.waiting, self.is_paused(now)
         resumed, self._was_paused = self._was_paused and not paused, paused
         due = self._first_due(now)
         if resumed or (self._first is not None and not paused and (due is None or due <= now)):
@@ -100,7 +100,8 @@ class EvictionBrake:
         """Forget the claims that wait no longer."""
         self._refused = {uid: None for uid in self._refused if uid in self._state.waiting}
 
-    def _is_paused(self, now: int) -> bool:
+    def is_paused(self, now: int) -> bool:
+        """Are evictions paused at this time?"""
         pause = self.pause
         return pause is not None and (pause.until is None or now < pause.until)
 
@@ -128,7 +129,7 @@ class EvictionBrake:
         """Why the victims of a claim may not be evicted now, if they may not."""
         if not needs:
             return None
-        if self._is_paused(now):
+        if self.is_paused(now):
             return self._braked(Reason.EVICTIONS_PAUSED, self._pause_words(now), needs, cause)
         limits, made = self._limits(), self._count(now)
         if not limits or not ((made and made + needs > self._least(limits)) or self._behind(claim)):
@@ -146,7 +147,7 @@ class EvictionBrake:
         """
         if claim.uid not in self._refused:
             return None
-        if self._is_paused(now):
+        if self.is_paused(now):
             words = self._pause_words(now)
             return (
                 None
@@ -216,7 +217,7 @@ class EvictionBrake:
     def is_open(self, now: int) -> bool:
         """May pods be evicted for no claim: is something left, and no claim waits for it?"""
         limit = self.limit
-        open_now = not self._is_paused(now) and (
+        open_now = not self.is_paused(now) and (
             limit is None or (self._first is None and self._count(now) < limit)
         )
         self._rest_due = None if open_now else self._next_look(now)
@@ -247,7 +248,7 @@ class EvictionBrake:
     def deadline(self, now: int) -> int | None:
         """When a braked claim, or evictions for none, may go on; when a pause ends."""
         pause = self.pause
-        if self._is_paused(now):
+        if self.is_paused(now):
             return pause.until if pause is not None else None
         if self._first is not None and self._first[0] not in self._state.waiting:
             return now + 1  # those behind it are tried at once
@@ -256,4 +257,4 @@ class EvictionBrake:
 
     def summarise(self, now: int) -> BrakeSummary:
         """How the brake stands, for metrics and probes."""
-        return BrakeSummary(self._is_paused(now), self.limit, self._count(now))
+        return BrakeSummary(self.is_paused(now), self.limit, self._count(now))

@@ -2,14 +2,16 @@
 
 While its core (`minMember` pods) does not run, a gang has one claim: the pods that its core lacks,
 with its other waiting pods beside them as substitutes for pods that no node holds. Once the core
-runs, each further pod claims by itself. Claims are made anew only for gangs that have changed.
+runs, each further pod claims by itself. Gangs that start together have one claim for all of their
+cores. Claims are made anew only for gangs that have changed.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from aliquot.engine.books.ledger import Stage
-from aliquot.engine.model.gang import Gang, select_core
+from aliquot.engine.model.gang import CoreSelection, select_core
 from aliquot.engine.model.importance import ImportanceKey, importance
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.ask import Ask
@@ -26,11 +28,22 @@ class GangClaims:
 
     def refresh(self) -> None:
         """Put the claims of the gangs that have changed into the queue."""
-        known = self._state.gangs.known
-        for name in dict.fromkeys(self._changed.read()) if self._changed else ():
-            if name in known:
-                for claim in _claims(self._state, known[name]):
-                    _enqueue(self._state, claim)
+        group = self._state.gangs.group
+        changed = dict.fromkeys(self._changed.read()) if self._changed else ()
+        for names in dict.fromkeys(group(name) for name in changed):
+            for claim in _claims(self._state, names):
+                _enqueue(self._state, claim)
+
+    def waiting(self) -> Iterator[Claim]:
+        """All waiting claims, those of gangs as they are now, which this does not change."""
+        state, changed = self._state, set(self._changed.unread())
+        groups = dict.fromkeys(state.gangs.group(name) for name in sorted(changed))
+        anew = {name for group in groups for name in group if name in state.gangs.known}
+        for claim in state.waiting.claims():
+            if claim.gang is None or claim.gang not in anew:
+                yield claim
+        for group in groups:
+            yield from _claims(state, group)
 
     def lookup(self) -> Callable[[str], Claim]:
         """A function from the uid of a waiting pod to its claim.
@@ -41,8 +54,9 @@ class GangClaims:
 
         def claim_of(uid: str) -> Claim:
             gang = state.gangs.of(state.pods[uid])
-            if gang is not None and gang.name in changed:
-                for claim in _claims(state, gang):
+            names = state.gangs.group(gang.name) if gang is not None else ()
+            if not changed.isdisjoint(names):
+                for claim in _claims(state, names):
                     if any(pod.uid == uid for pod in claim.members):
                         return claim
             return state.waiting.claim(uid)
@@ -52,8 +66,6 @@ class GangClaims:
 
 def substitute(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
     """Choose the claim's pods anew, at most `most` of each ask; False if too few are left."""
-    gang = state.gangs.of(claim.pods[0])
-    assert gang is not None
     remaining, placeable = dict(most), []
     for pod in claim.members:
         ask = state.placement.ask(pod)
@@ -61,12 +73,16 @@ def substitute(state: State, claim: Claim, most: Mapping[Ask, int]) -> bool:
             placeable.append(pod)
             if ask in remaining:
                 remaining[ask] -= 1
-    found = select_core(gang, sorted(placeable, key=_core_order), present_by_task(state, gang))
-    if found.missing or not found.core:
-        return False
-    chosen = {pod.uid for pod in found.core}
+    core: list[Pod] = []
+    for name in dict.fromkeys(str(pod.gang) for pod in claim.members):
+        own = sorted((pod for pod in placeable if pod.gang == name), key=_core_order)
+        found = select_core(state.gangs.known[name], own, present_by_task(state, name))
+        if found.missing or not found.core:
+            return False
+        core += found.core
+    chosen = {pod.uid for pod in core}
     others = tuple(pod for pod in claim.members if pod.uid not in chosen)
-    set_pods(state, claim, found.core, others)
+    set_pods(state, claim, _most_important_first(core), others)
     return True
 
 
@@ -77,9 +93,10 @@ def set_pods(state: State, claim: Claim, pods: Pods, others: Pods) -> None:
     claim.asks, claim.quota, claim.parts = same.asks, same.quota, same.parts
 
 
-def present_by_task(state: State, gang: Gang) -> Counter[str]:
-    """How many pods of each task run and are not leaving, or have succeeded."""
-    return Counter(dict(gang.done)) + Counter(pod.task for pod in staying_pods(state, gang.name))
+def present_by_task(state: State, gang: str) -> Counter[str]:
+    """How many pods of each task of a gang run and are not leaving, or have succeeded."""
+    done = Counter(dict(state.gangs.known[gang].done))
+    return done + Counter(pod.task for pod in staying_pods(state, gang))
 
 
 def staying_pods(state: State, gang: str) -> list[Pod]:
@@ -93,22 +110,66 @@ def _is_placed(state: State, pod: Pod) -> bool:
     return entry is not None and entry.stage >= Stage.ASSUMED
 
 
-def _claims(state: State, gang: Gang) -> list[Claim]:
-    """One claim for an incomplete core or the pods that the core lacks; else one for each pod."""
-    members = [state.pods[uid] for uid in state.gangs.members.get(gang.name, ())]
+class _Waiting(NamedTuple):
+    """A gang's waiting pods, and those that its core lacks, if it does not run."""
+
+    pods: list[Pod]
+    core: CoreSelection
+
+
+def _claims(state: State, names: Iterable[str]) -> list[Claim]:
+    """The claims of gangs that start together; of most gangs, which start alone.
+
+    One claim for cores that lack pods, or for all that the cores lack; else one for each pod.
+    """
+    found = [_waiting(state, name) for name in names if name in state.gangs.known]
+    missing = sum(each.core.missing for each in found) + _unknown(state, names)
+    started = [each for each in found if not (each.core.missing or each.core.core)]
+    others = [each for each in found if each.core.missing or each.core.core]
+    claims = [state.claims.of((pod,), surplus=True) for each in started for pod in each.pods]
+    waiting = [pod for each in others for pod in each.pods]
+    if missing and waiting:
+        whole = _most_important_first(waiting)
+        return [state.claims.of(whole, missing=missing), *claims]
+    if waiting:
+        core = _most_important_first(pod for each in others for pod in each.core.core)
+        rest = tuple(pod for each in others for pod in each.core.others)
+        claims.insert(0, state.claims.of(core, rest))
+    return claims
+
+
+def _waiting(state: State, name: str) -> _Waiting:
+    members = [state.pods[uid] for uid in state.gangs.members.get(name, ())]
     waiting = [pod for pod in members if not (pod.blocked or _is_placed(state, pod))]
-    if not waiting:
-        return []
     holding = state.ledger.holding
     waiting.sort(key=lambda pod: (pod.uid not in holding, _core_order(pod)))
-    found = select_core(gang, waiting, present_by_task(state, gang))
-    if found.missing:
-        waiting.sort(key=importance)
-        return [state.claims.of(tuple(waiting), missing=found.missing)]
-    if found.core:
-        core = tuple(sorted(found.core, key=importance))
-        return [state.claims.of(core, found.others)]
-    return [state.claims.of((pod,), surplus=True) for pod in waiting]
+    present = present_by_task(state, name)
+    return _Waiting(waiting, select_core(state.gangs.known[name], waiting, present))
+
+
+def _unknown(state: State, names: Iterable[str]) -> int:
+    """How many pods gangs lack at least that are named by others and do not exist."""
+    return sum(name not in state.gangs.known for name in names)
+
+
+def lacking(state: State, claim: Claim) -> str:
+    """Which gang lacks pods that a claim starts with, and how many, in words."""
+    names = state.gangs.group(str(claim.gang))
+    for name in sorted(names, key=lambda each: each != claim.gang):
+        gang = state.gangs.known.get(name)
+        if gang is None:
+            return f"gang {claim.gang} starts together with gang {name}, which does not exist"
+        missing = _waiting(state, name).core.missing
+        if missing:
+            words = f"gang {name}: {gang.min_member} pods start together, {missing} of them"
+            words += " is missing" if missing == 1 else " are missing"
+            with_it = f"; gang {claim.gang} starts together with it"
+            return words if name == claim.gang else words + with_it
+    return f"gang {claim.gang}: pods are missing"
+
+
+def _most_important_first(pods: Iterable[Pod]) -> Pods:
+    return tuple(sorted(pods, key=importance))
 
 
 def _core_order(pod: Pod) -> tuple[int, bool, ImportanceKey]:

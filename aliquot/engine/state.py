@@ -18,11 +18,13 @@ from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.lasting import LastingTally
 from aliquot.engine.books.leaving import Leaving
 from aliquot.engine.books.ledger import Booking, Entry, Ledger, Speculation, Stage
+from aliquot.engine.books.model_mins import ModelMins
 from aliquot.engine.books.node_images import NodeImages
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.repeat_guard import RepeatGuard, fingerprint
 from aliquot.engine.books.stranded import StrandedPods
+from aliquot.engine.books.tree_capacity import TreeCapacity
 from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.columns import Resources
 from aliquot.engine.gpus.accounts import GpuLeaving, GpuTally
@@ -33,6 +35,7 @@ from aliquot.engine.model.knobs import Knobs
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.best_node import Placement
 from aliquot.engine.placement.bookings import Bookings
+from aliquot.engine.placement.fragmentation.mix import Mix
 from aliquot.engine.queue.claim import Claim, Claims
 from aliquot.engine.queue.waiting import Waiting
 
@@ -53,6 +56,12 @@ class State:
         self.nodes = Nodes(self.resources)
         self.ledger = Ledger(self.resources, self.tree, self.nodes.slots, self.changes)
         self.capacity = Capacity(self.resources, self.nodes, self.ledger)
+        self.tree_capacity = TreeCapacity(
+            self.resources, self.nodes, self.ledger, self.tree, self.capacity
+        )
+        self.model_mins = ModelMins(
+            *(self.resources, self.tree, self.ledger, self.capacity, self.changes)
+        )
         self.devices = Devices(self.nodes, knobs.gpu.placement)
         self.gpu_quotas = GpuQuotas()
         self.ledger.tallies.append(GpuTally(self.devices, self.gpu_quotas))
@@ -60,26 +69,29 @@ class State:
         self.ledger.tallies.append(self.lasting)
         self.volumes = Volumes(self.changes)
         self.node_images = NodeImages()
+        self.mix = Mix() if knobs.gpu.placement == "leastFragmentation" else None
         self.placement = Placement(
-            *(self.resources, self.nodes, self.ledger, self.devices, self.changes),
-            *(self.volumes, self.node_images, knobs.placement),
+            *(self.resources, self.nodes, self.tree, self.ledger, self.devices, self.changes),
+            *(self.volumes, self.node_images, knobs.placement, self.mix),
         )
         self.bookings = Bookings(self.tree, self.nodes, self.ledger, self.placement, self.devices)
-        self.claims = Claims(self.tree, self.ledger, self.placement)
-        self.waiting = Waiting()
         self.gangs = Gangs(self.changes)
+        self.claims = Claims(self.tree, self.ledger, self.placement, self.gangs)
+        self.waiting = Waiting()
         self.gang_requests = GangRequests(
             self.resources, self.tree, self.ledger, self.gangs, self.changes
         )
         self.weights: dict[str, int] = {}
         """The weights of namespaces in their queues, where not 1."""
         needed = partial(knobs.system_namespaces.needs, all_of_them=spares_system)
-        self.bound_pods = BoundPods(self.resources, self.tree, order, self.gangs, needed)
+        self.bound_pods = BoundPods(
+            *(self.resources, self.tree, order, self.gangs, needed, self.devices.numbers)
+        )
         """Bound pods that are not leaving: the possible victims."""
         self.budgets = Budgets(lambda name: [self.pods[uid] for uid in self.in_namespace(name)])
         self.repeat_guard = RepeatGuard(self.changes)
         self.leaving = Leaving(self.resources, self.nodes.slots, self.tree.slots)
-        self.gpus_leaving = GpuLeaving()
+        self.gpus_leaving = GpuLeaving(self.devices)
         self.leaving.tallies.append(self.gpus_leaving)
         self.min_splits: dict[object, object] = {}
         """Which pods of a quota are above its min, as `policies.over_quota` last worked it out."""
@@ -90,6 +102,8 @@ class State:
         """How many bound pods have left so far."""
         self.pods: dict[str, Pod] = {}
         self.by_namespace: dict[str, dict[str, None]] = {}
+        self.not_preemptible: dict[str, None] = {}
+        """The uids of the pods that may not be evicted."""
         self.by_quota_label: dict[str, dict[str, None]] = {}
         """The uids of the pods that name a quota, by its name."""
 
@@ -116,10 +130,21 @@ class State:
         """Drop changes that all readers have read; the books that follow lazily read them now."""
         self.repeat_guard.refresh()
         self.placement.refresh()
+        self.model_mins.refresh()
+        self.renew_pending()
         if self.placement.renew_rules(self.pods.values()):
             for uid in sorted(uid for uid in self.pods if uid in self.waiting):
                 self.enqueue(self.pods[uid])
         self.changes.trim()
+
+    def renew_pending(self) -> None:
+        """Charge waiting pods anew that can run on cards of one model only, or no more."""
+        changed = self.placement.renew_pending()
+        for uid in sorted(self.ledger.entries) if changed else ():
+            pod = self.pods.get(uid)
+            waits = self.ledger.entries[uid].stage is Stage.WAITING
+            if waits and pod is not None and pod.shape in changed:
+                self.ledger.wait(uid, self.bookings.pending(pod))
 
     def in_namespace(self, namespace: str) -> Iterable[str]:
         """The uids of the pods of a namespace."""
@@ -147,6 +172,12 @@ class State:
         if self.is_staying(pod):
             self.repeat_guard.present += fingerprint(pod)
         self.pods[pod.uid] = pod
+        if self.mix is not None:
+            self.mix.note(old, pod)
+        if not pod.preemptible:
+            self.not_preemptible[pod.uid] = None
+        elif old is not None:
+            self.not_preemptible.pop(pod.uid, None)
         self.placement.rule_sets.note(pod)
         self.gangs.join(pod)
         self.by_namespace.setdefault(pod.namespace, {})[pod.uid] = None
@@ -164,6 +195,10 @@ class State:
         if self.is_staying(old):
             self.repeat_guard.present -= fingerprint(old)
         known = replace(old, node=pod.node, nominated=pod.nominated, started=pod.started)
+        if old.node is None:  # a bind comes true
+            known = replace(known, devices=pod.devices)
+        if pod.uid in self.leaving:  # an eviction comes true: it is no news
+            known = replace(known, terminating=pod.terminating, gone_by=pod.gone_by)
         if known != pod:
             self.changes.outside.append(pod.uid)
 
@@ -193,6 +228,13 @@ class State:
         """What a bound pod is booked with; a stranded one is not charged."""
         booking = self.bookings.booking(pod, self.tree.quota_of(pod), node)
         return booking._replace(charge=()) if pod.uid in self.stranded else booking
+
+    def lose_nodes(self, now: int) -> None:
+        """Count nodes as lost by now; claims that found no victims may find some then."""
+        version = self.nodes.version
+        self.nodes.lose(now, self.knobs.eviction.node_lost_after)
+        if self.nodes.version != version:
+            self.changes.victims.append("a node is lost")
 
     def strand(self, now: int) -> None:
         """Stop charging pods that are past their grace period on a node that is not ready."""
@@ -281,6 +323,9 @@ class State:
         pod = self.pods.pop(uid, None)
         if pod is None:
             return
+        if self.mix is not None:
+            self.mix.note(pod, None)
+        self.not_preemptible.pop(uid, None)
         self.gangs.leave(pod)
         del self.by_namespace[pod.namespace][uid]
         if pod.quota is not None:
@@ -323,6 +368,12 @@ class State:
     def withdraw(self, uid: str) -> None:
         """Let an assumed pod wait again: its Bind was never handed out."""
         self.enqueue(self.pods[uid])
+
+    def show_assumed(self, uid: str) -> None:
+        """Put an assumed pod among the bound ones: the victim search sees it."""
+        entry = self.ledger.entries[uid]
+        node = replace(self.pods[uid], node=entry.booking.node)
+        self.bound_pods.set(node, entry)
 
     def free_node_slot(self, node: str) -> None:
         """Release the slot of a node that no longer exists once no pod is booked on it."""

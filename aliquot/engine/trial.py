@@ -1,39 +1,34 @@
 """The trial of one claim: it may start, it may preempt, or why it must wait.
 
-First the gates (the quotas allow it), then placement (a node has room for each pod). A claim that
-passes both is assumed in the ledger. For a claim that does not, a victim search follows among the
-pods that its policy makes eligible. The result is a verdict; evicting, nominating and parking are
-left to the cycle.
+A claim that fits (`fit`: the quotas allow it, and a node has room for each pod) is assumed in the
+ledger. For one that does not, a victim search follows among the pods that its policy makes
+eligible. The result is a verdict; evicting, nominating and parking are left to the cycle.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
-from functools import partial
 from itertools import chain
 
 import numpy as np
 
-from aliquot.engine.books.ledger import Booking
 from aliquot.engine.eviction_brake import EvictionBrake
-from aliquot.engine.gang_claims import set_pods, substitute
+from aliquot.engine.fit import Fit
 from aliquot.engine.holds.nominations import Nominations
+from aliquot.engine.holds.patience import Patience
 from aliquot.engine.holds.precedence import Precedence
 from aliquot.engine.holds.reservation import CAN_BE_PASSED, Reservations
-from aliquot.engine.model.pod import Pod
-from aliquot.engine.model.reasons import BORROWERS, VICTIMS, Reason, Refusal
-from aliquot.engine.placement.ask import Ask
+from aliquot.engine.joint_search import JointSearch
+from aliquot.engine.model.explanation import GateFigure
+from aliquot.engine.model.reasons import BORROWERS, NO_ROOM, VICTIMS, Reason, Refusal
 from aliquot.engine.policies import Policy
 from aliquot.engine.policies.eligible import Eligible, Rights, evictable_pods
-from aliquot.engine.policies.gates import closed_gate, gpu_gate, gpu_refusal, max_gate, open_gate
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.effort import Effort
-from aliquot.engine.reclaim.search import Plan, search
+from aliquot.engine.reclaim.plan import Plan
+from aliquot.engine.reclaim.search import search
 from aliquot.engine.state import State
-
-Gate = Callable[[Claim, str | None], Refusal | None]
-"""A check that a claim passes or not, on nodes of a class."""
 
 
 class PutOff(Enum):
@@ -45,13 +40,13 @@ class PutOff(Enum):
 Verdict = Refusal | Plan | PutOff | None
 """Why the claim waits; or the plan of a preemption; or None: it starts, and is assumed."""
 
-_PREEMPTION_MAY_HELP = (
+PREEMPTION_MAY_HELP = (
     Reason.QUOTA_MAX_EXCEEDED,
     Reason.BORROWING_EXHAUSTED,
     Reason.RUNTIME_EXCEEDED,
     Reason.ANCESTOR_EXCEEDED,
     Reason.QUEUE_OVER_DESERVED,
-    Reason.NO_NODE_FITS,
+    *NO_ROOM,
 )
 OVER_SHARE = (Reason.RUNTIME_EXCEEDED, Reason.ANCESTOR_EXCEEDED, Reason.QUEUE_OVER_DESERVED)
 """Refusals by a claim's share: such a claim may still start on idle capacity."""
@@ -68,20 +63,17 @@ class Trial:
         nominations: Nominations,
         reservations: Reservations,
         brake: EvictionBrake,
+        patience: Patience,
     ) -> None:
         self.state = state
         self._brake = brake
+        self._patience = patience
         self._policy = policy
         self._nominations = nominations
         self._reservations = reservations
         self._precedence = Precedence(state, policy, nominations, reservations)
-        gates = (open_gate, closed_gate, gpu_gate, max_gate)
-        always = tuple(partial(gate, state) for gate in gates)
-        self.gates: tuple[Gate, ...] = (*always, policy.gates.gate)
-        self.idle_gates: tuple[Gate, ...] = (*always, policy.gates.idle_gate)
-        """The gates for a claim above its share when no claim within its share can start."""
-        self._shortage: tuple[Ask, int]
-        """The ask that no node held in the last trial, and how many like it were placed."""
+        self.fit = Fit(state, policy)
+        self._joint_search = JointSearch(state, self.fit, self._search)
         self.effort = Effort()
         self.now = 0
         self._asked_at: int | None = None
@@ -94,9 +86,14 @@ class Trial:
         """
         self._asked_at = now
         with self.asking(claim) as only_class:
-            refusal = self.assume(claim, only_class=only_class)
+            refusal = self.fit.assume(claim, only_class=only_class)
             verdict = refusal and self.reclaim(claim, refusal)
         self._asked_at = None
+        holding, reserved = self.state.ledger.holding, self.state.reserved
+        nominated = all(uid in holding and uid not in reserved for uid in claim.uids())
+        if nominated and isinstance(verdict, Plan) and not verdict.victims:
+            # By its object: no cycle has noted yet which of the pods that leave it waits for.
+            verdict = self._waiting_for_victims(claim, verdict.nodes)
         found = verdict if isinstance(verdict, Refusal) else refusal
         return found and self.describe(claim, found)
 
@@ -109,6 +106,43 @@ class Trial:
             speculation.set_aside(held)
             speculation.set_aside(self._precedence.yielding(claim, self.now))
             yield only_class
+
+    def may_start(self, claim: Claim) -> bool:
+        """Could a waiting claim start, with victims if need be, were it tried now?"""
+        with self.asking(claim) as only_class:
+            refusal = self.fit.assume(claim, only_class=only_class)
+            if refusal is None or refusal.reason in OVER_SHARE:
+                return True
+            return not isinstance(self.reclaim(claim, refusal), Refusal)
+
+    def victims(self, claim: Claim) -> tuple[str, ...]:
+        """The uids of the pods that would be evicted for a claim that preempts, if it does now."""
+        with self.asking(claim) as only_class:
+            refusal = self.fit.assume(claim, only_class=only_class)
+            verdict = refusal and self.reclaim(claim, refusal)
+        found = verdict.victims if isinstance(verdict, Plan) else ()
+        return tuple(victim.pod.uid for victim in found)
+
+    def starts_on_idle(self, claim: Claim) -> bool:
+        """Assume the whole claim on idle capacity; can it start there?
+
+        What is held for the claim does not count against it, and it keeps no devices of its hold:
+        those that a reservation waits for may be in use.
+        """
+        held = [uid for uid in claim.uids() if uid in self.state.ledger.holding]
+        if not held:
+            return self.fit.assume(claim, self.fit.idle_gates) is None
+        with self.state.speculating() as speculation:
+            speculation.set_aside(held)
+            starts = self.fit.assume(claim, self.fit.idle_gates) is None
+            if starts:
+                speculation.keep()
+        return starts
+
+    def figures(self, claim: Claim, node_class: str | None) -> Iterator[GateFigure]:
+        """What the policy's gate compares for the claim, of each quota that it belongs to."""
+        for part in claim.parts or (claim,):
+            yield from self._policy.gates.figures(part, node_class)
 
     def victims_of(self, claim: Claim) -> list[str]:
         """The uids of the victims that a nominated claim waits for."""
@@ -129,7 +163,7 @@ class Trial:
         with self.state.speculating(claim) as speculation:
             held = [uid for uid in claim.uids() if uid in self.state.ledger.holding]
             speculation.set_aside(dict.fromkeys([*held, *reserved]))
-            if self.assume(claim) is not None:
+            if self.fit.assume(claim) is not None:
                 return refusal
         words = f"room and right are reserved for {', '.join(sorted(reservations.paths()))}"
         words += ", which other claims kept passing"
@@ -145,22 +179,22 @@ class Trial:
         ledger = self.state.ledger
         self.effort.note_trial(holding=bool(ledger.holding))
         if not ledger.holding:
-            refusal = self.assume(claim)
+            refusal = self.fit.assume(claim)
             return refusal and self.reclaim(claim, refusal), []
         awaited = self._nominations.awaited_nodes(claim)
         only_class = self._nominations.node_class(claim)
         yielding: list[str] = []
         with self.state.speculating() as speculation:
             speculation.set_aside([uid for uid in claim.uids() if uid in ledger.holding])
-            refusal = self.assume(claim, only_class=only_class)
+            refusal = self.fit.assume(claim, only_class=only_class)
             verdict: Verdict = refusal
             if refusal is not None:
                 yielding = self._precedence.yielding(claim, self.now)
                 speculation.set_aside(yielding)
                 if yielding:
-                    refusal = self.assume(claim, only_class=only_class)
+                    refusal = self.fit.assume(claim, only_class=only_class)
                 if refusal is not None and awaited:
-                    return _waiting_for_victims(claim, awaited), yielding
+                    return self._waiting_for_victims(claim, awaited), yielding
                 verdict = refusal and self.reclaim(claim, refusal)
             if verdict is None:
                 speculation.keep()
@@ -169,20 +203,18 @@ class Trial:
     def _assume_plan(self, claim: Claim, plan: Plan, refusal: Refusal) -> Refusal | None:
         """Assume a plan without victims: the search found room that pod-by-pod placement missed."""
         state = self.state
-        if refusal.reason is not Reason.NO_NODE_FITS:
+        if refusal.reason not in NO_ROOM:
             return refusal
         for pod, node, devices in zip(claim.pods, plan.nodes, plan.devices, strict=True):
-            booking = state.bookings.booking(pod, claim.quota, node, devices)
+            booking = state.bookings.booking(pod, state.tree.quota_of(pod), node, devices)
             state.ledger.assume(pod.uid, booking)
         return None
 
     def reclaim(self, claim: Claim, refusal: Refusal) -> Verdict:
         """What a refused claim can do: preempt, wait for leaving pods, or wait as refused."""
-        if claim.parts:
-            return refusal
         if self._could_use_idle(claim, refusal):
             return replace(refusal, watch=(*refusal.watch, BORROWERS))
-        if refusal.reason not in _PREEMPTION_MAY_HELP and BORROWERS not in refusal.watch:
+        if refusal.reason not in PREEMPTION_MAY_HELP and BORROWERS not in refusal.watch:
             return refusal
         now = self.now if self._asked_at is None else self._asked_at
         braked = self._brake.still_refused(claim, refusal, now)
@@ -193,12 +225,7 @@ class Trial:
         self.effort.note_search()
         plan = self._search(claim)
         if plan is None:
-            if not self._may_preempt_later(claim, refusal):
-                return refusal
-            refusal = self._policy.reclaim.name_no_victims(claim, refusal)
-            words = self._policy.reclaim.explain_no_victims(claim, refusal, now)
-            message = refusal.message + words
-            return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
+            return self._without_victims(claim, refusal, now)
         if plan.victims and self._makes_up_for_reservations(claim, plan):
             return replace(refusal, watch=(*refusal.watch, BORROWERS))
         if plan.victims and self._repeats(claim, plan):
@@ -210,18 +237,38 @@ class Trial:
             return replace(refusal, watch=(*refusal.watch, BORROWERS))
         if plan.victims or claim.pods[0].uid not in self._nominations:
             return self._brake.refusal(claim, len(plan.victims), refusal, now) or plan
-        return _waiting_for_victims(claim, plan.nodes)
+        return self._waiting_for_victims(claim, plan.nodes)
+
+    def _waiting_for_victims(self, claim: Claim, nodes: Iterable[str]) -> Refusal:
+        """The refusal of a nominated claim."""
+        held, later = ", ".join(nodes), self._patience.words(claim)
+        words = (
+            f"holds {held}; {later}" if later else f"holds {held} until those who make way are gone"
+        )
+        return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=(VICTIMS,))
+
+    def _without_victims(self, claim: Claim, refusal: Refusal, now: int) -> Refusal:
+        """The refusal of a claim that finds no victims now."""
+        if not self._may_preempt_later(claim, refusal):
+            return refusal
+        message, reclaim = refusal.message, self._policy.reclaim
+        if not claim.parts:
+            refusal = reclaim.name_no_victims(claim, refusal)
+            message = refusal.message + reclaim.explain_no_victims(claim, refusal, now)
+        return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
 
     def _could_use_idle(self, claim: Claim, refusal: Refusal) -> bool:
         """Could it start on idle capacity, without victims, once claims within their share have?"""
         if refusal.reason not in OVER_SHARE:
             return False
         with self.state.speculating(claim):
-            return self.assume(claim, self.idle_gates) is None
+            return self.fit.assume(claim, self.fit.idle_gates) is None
 
     def _may_preempt_later(self, claim: Claim, refusal: Refusal) -> bool:
         """Could pods that start later be victims for it, so that it should be tried again?"""
         state = self.state
+        if claim.parts:
+            return claim.preempts
         if claim.quota is None or not claim.preempts:
             return False
         shared = state.tree.quotas[claim.quota].is_parent or refusal.quota != claim.quota
@@ -239,7 +286,8 @@ class Trial:
             tuple(victim.pod for victim in plan.victims),
         )
         move = repeat_guard.move(self.state.waiting.fingerprint, claim.pods, victims)
-        return repeat_guard.repeats(move, self._policy.gates.is_owed(claim))
+        by = claim.uid if claim.has_rules else None
+        return repeat_guard.repeats(move, self._policy.gates.is_owed(claim), by)
 
     def _makes_up_for_reservations(self, claim: Claim, plan: Plan) -> bool:
         """Would pods go for what a reservation lacks, which is a hold without victims?
@@ -265,10 +313,13 @@ class Trial:
         entry, only_class = state.ledger.entries[victim], self._nominations.node_class(claim)
         with state.speculating(claim, asking=True) as speculation:
             speculation.set_aside([uid for uid in claim.uids() if uid in state.ledger.holding])
-            if self.assume(claim, only_class=only_class) is None:
+            if self.fit.assume(claim, only_class=only_class) is None:
                 return False
             leaving.remove(victim)
             try:
+                if claim.parts:
+                    plan = self._joint_search.plan(claim)
+                    return plan is None or bool(plan.victims)
                 rights = self._policy.gates.rights(claim, only_class)
                 classes = None if only_class is None else [only_class]
                 return search(state, claim, rights, (), classes) is None
@@ -281,6 +332,14 @@ class Trial:
         What pods without a quota free, the quotas may use. So where such pods are among the
         victims, others may not be needed: these are searched anew, as if the former were leaving.
         """
+        with self._patience.without_deferred(claim, self.now) as fewer:
+            plan = self._search_anew(claim)
+        return self._search_anew(claim) if plan is None and fewer else plan
+
+    def _search_anew(self, claim: Claim) -> Plan | None:
+        """The best plan, with what is about to come free as the books have it."""
+        if claim.parts:
+            return self._joint_search.plan(claim) if claim.preempts else None
         plan = self._search_among(claim)
         if plan is None or claim.quota is None:
             return plan
@@ -314,7 +373,7 @@ class Trial:
         spared = [state.bound_pods.slots[uid] for uid in besides]
         classes: list[str | None] = [None]
         if claim.is_charged_by_class():
-            classes = list(self.charged_classes(claim))
+            classes = list(self.fit.charged_classes(claim))
         plans = []
         for node_class, rights in self._rights_by_class(claim, classes):
             ranks: Iterator[Sequence[Eligible]] = chain(
@@ -350,177 +409,6 @@ class Trial:
             mask &= evictable_pods(self.state, self.now) & self._policy.gates.shields.exposed()
             yield [Eligible(mask, Reason.BACKFILL_OVERDUE, lambda _: words)]
 
-    def assume(
-        self, claim: Claim, gates: tuple[Gate, ...] | None = None, only_class: str | None = None
-    ) -> Refusal | None:
-        """Assume the claim, without victims, or say why not.
-
-        On nodes of `only_class`, if that is given. Where no node holds a pod of a gang, another
-        waiting pod of the gang may take its place.
-        """
-        refusal = self._assume(claim, gates or self.gates, only_class)
-        if refusal is None or not claim.others:
-            return refusal
-        pods, others, most = claim.pods, claim.others, dict[Ask, int]()
-        retried: Refusal | None = refusal
-        while retried is not None and claim.others and retried.reason is Reason.NO_NODE_FITS:
-            most.update([self._shortage])
-            if not substitute(self.state, claim, most):
-                break
-            retried = self._assume(claim, gates or self.gates, only_class)
-            if retried is None:
-                return None
-        if claim.pods is not pods:
-            set_pods(self.state, claim, pods, others)
-        return refusal
-
-    def _assume(
-        self, claim: Claim, gates: tuple[Gate, ...], only_class: str | None
-    ) -> Refusal | None:
-        """Assume exactly the claim's pods, or say why not."""
-        first = claim.pods[0]
-        if claim.missing:
-            return self._incomplete(claim)
-        if first.gated:
-            return Refusal(Reason.SCHEDULING_GATED, "the pod has scheduling gates to be removed")
-        if first.unsupported:
-            return Refusal(Reason.NOT_SUPPORTED, first.unsupported)
-        if first.terminating:
-            return Refusal(Reason.TERMINATING, "the pod is being deleted")
-        if any(ask.by_class for ask in claim.asks):
-            return self._assume_by_class(claim, gates, only_class)
-        return self._first_refusal(claim, None, gates) or self.place(claim, None)
-
-    def check_gates(self, claim: Claim, idle: bool = False) -> Refusal | None:
-        """Why the quotas would not let the claim start, whether or not a node has room.
-
-        `idle`: on idle capacity, when no claim within its share can start.
-        """
-        return self._first_refusal(claim, None, self.idle_gates if idle else self.gates)
-
-    def _incomplete(self, claim: Claim) -> Refusal:
-        gang = self.state.gangs.of(claim.pods[0])
-        assert gang is not None
-        words = f"gang {gang.name}: {gang.min_member} pods start together, {claim.missing} of them"
-        lack = "is missing" if claim.missing == 1 else "are missing"
-        return Refusal(Reason.GANG_INCOMPLETE, f"{words} {lack}", claim.quota)
-
-    def _assume_by_class(
-        self, claim: Claim, gates: tuple[Gate, ...], only_class: str | None
-    ) -> Refusal | None:
-        """Where the charge depends on the node class: place only on classes that pass the gates."""
-        classes = self.charged_classes(claim) if only_class is None else [only_class]
-        by_class = {
-            node_class: self._first_refusal(claim, node_class, gates) for node_class in classes
-        }
-        refusals = [refusal for refusal in by_class.values() if refusal is not None]
-        allowed = [node_class for node_class in classes if by_class[node_class] is None]
-        refusal = refusals[0] if refusals and not allowed else self.place(claim, allowed)
-        if refusal is None or not refusals:
-            return refusal
-        watch = {watch: None for each in (refusal, *refusals) for watch in each.watch}
-        message = refusal.message
-        if allowed:
-            message += f"; of nodes of another class it is too much: {refusals[0].message}"
-        return replace(refusal, message=message, watch=tuple(watch))
-
-    def charged_classes(self, claim: Claim) -> list[str]:
-        """The node classes open to the claim's pods whose charge depends on the class."""
-        asks = {ask for ask in claim.asks if ask.by_class}
-        return sorted({each for ask in asks for each in self.state.placement.classes(ask)})
-
-    def _first_refusal(
-        self, claim: Claim, node_class: str | None, gates: tuple[Gate, ...]
-    ) -> Refusal | None:
-        """The first gate's refusal; of a gang over several quotas, each quota's part is checked."""
-        for part in claim.parts or (claim,):
-            for gate in gates:
-                refusal = gate(part, node_class)
-                if refusal is not None:
-                    return refusal
-        return None
-
-    def place(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
-        """Assume a node for each pod, or for none; the pods that are hardest to place first."""
-        if claim.size == 1:
-            return self._place_one(claim, classes)
-        state = self.state
-        pairs = list(zip(claim.pods, claim.asks, strict=True))
-        alike = len(set(claim.asks)) == 1
-        known = state.placement.known_capacity(claim.asks[0], claim.size) if alike else None
-        if known is not None and classes is None:
-            self._shortage = claim.asks[0], known[0]
-            return self._for_gang(claim, known[1], known[0])
-        if not alike:
-            hardness = {ask: state.placement.hardness(ask) for ask in claim.asks}
-            pairs.sort(key=lambda pair: hardness[pair[1]], reverse=True)
-        refusal, placed, ask = self._place_all(claim, pairs, classes)
-        if refusal is None or refusal.reason is Reason.GPU_QUOTA_EXCEEDED:
-            return refusal
-        for nodes in state.placement.domains_to_try(claim.asks):
-            with state.placement.confined(nodes):
-                if self._place_all(claim, pairs, classes)[0] is None:
-                    return None
-        if alike and classes is None and refusal.reason is Reason.NO_NODE_FITS:
-            state.placement.note_capacity(ask, placed, refusal)
-        self._shortage = ask, sum(each == ask for _, each in pairs[:placed])
-        return self._for_gang(claim, refusal, placed)
-
-    def _place_all(
-        self, claim: Claim, pairs: list[tuple[Pod, Ask]], classes: list[str] | None
-    ) -> tuple[Refusal | None, int, Ask]:
-        """Assume a node for each pod, or for none; why not, after how many, for which ask."""
-        state = self.state
-        with state.speculating() as speculation:
-            for placed, (pod, ask) in enumerate(pairs):
-                node = state.placement.find(ask, classes if ask.by_class else None, pod.images)
-                if isinstance(node, Refusal):
-                    return node, placed, ask
-                quota = state.tree.quota_of(pod) if claim.parts else claim.quota
-                booking = self._booking(claim, pod, ask, quota, node)
-                if isinstance(booking, Refusal):
-                    return booking, placed, ask
-                state.ledger.assume(pod.uid, booking)
-            speculation.keep()
-        return None, len(pairs), pairs[-1][1]
-
-    def _place_one(self, claim: Claim, classes: list[str] | None) -> Refusal | None:
-        """`_place` for a claim of one pod, without its overhead: most claims are of one pod."""
-        state, pod, ask = self.state, claim.pods[0], claim.asks[0]
-        node = state.placement.find(ask, classes if ask.by_class else None, pod.images)
-        if isinstance(node, Refusal):
-            self._shortage = ask, 0
-            return node
-        booking = self._booking(claim, pod, ask, claim.quota, node)
-        if isinstance(booking, Refusal):
-            return booking
-        state.ledger.assume(pod.uid, booking)
-        return None
-
-    def _booking(
-        self, claim: Claim, pod: Pod, ask: Ask, quota: str | None, node: str
-    ) -> Booking | Refusal:
-        """A pod's booking on the best node; where the GPU quota refuses its devices, on another."""
-        state = self.state
-        booking = state.bookings.booking(pod, quota, node)
-        refusal = gpu_refusal(state, claim, pod, booking.gpu)
-        if refusal is None:
-            return booking
-        tried = {state.devices.kinds(booking.gpu)}
-        for other in state.placement.alternatives(ask, node, pod.images):
-            booking = state.bookings.booking(pod, quota, other)
-            kinds = state.devices.kinds(booking.gpu)
-            if kinds not in tried:
-                tried.add(kinds)
-                if gpu_refusal(state, claim, pod, booking.gpu) is None:
-                    return booking
-        return refusal
-
-    def _for_gang(self, claim: Claim, refusal: Refusal, placed: int) -> Refusal:
-        """The refusal of a gang: which pod found no room, after how many that did."""
-        words = f"room for {placed} of {claim.size} pods that start together; for the next one, "
-        return replace(refusal, message=words + refusal.message)
-
 
 def _without(rank: Sequence[Eligible], slots: list[int]) -> list[Eligible]:
     """A rank of eligible victims, without the pods in these slots."""
@@ -528,9 +416,3 @@ def _without(rank: Sequence[Eligible], slots: list[int]) -> list[Eligible]:
     for mask in masks:
         mask[slots] = False
     return [replace(each, evictable=mask) for each, mask in zip(rank, masks, strict=True)]
-
-
-def _waiting_for_victims(claim: Claim, nodes: Iterable[str]) -> Refusal:
-    """The refusal of a nominated claim."""
-    words = f"holds {', '.join(nodes)} until those who make way are gone"
-    return Refusal(Reason.WAITING_FOR_VICTIMS, words, claim.quota, watch=(VICTIMS,))

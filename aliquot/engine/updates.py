@@ -33,12 +33,16 @@ from aliquot.engine.model.events import (
     QuotaSet,
     StorageGone,
     StorageSet,
+    TreeGone,
+    TreeSet,
     WeightSet,
 )
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.tree import Tree
+from aliquot.engine.placement.constraints import NodeRefusal, node_refusal
 from aliquot.engine.state import State
 from aliquot.errors import ArgumentError
 
@@ -58,6 +62,8 @@ def check_against_books(state: State, event: Event) -> None:
 
 def apply_event(state: State, event: Event) -> None:
     """Make the books agree with an event that was checked."""
+    if not isinstance(event, NodeSet | NodeGone | NodeImagesSet):
+        state.renew_pending()  # not after each node: there may be thousands of them
     match event:
         case PodSet(pod):
             state.set_pod(pod)
@@ -77,6 +83,10 @@ def apply_event(state: State, event: Event) -> None:
             _set_quota(state, quota)
         case QuotaGone(name):
             _drop_quota(state, name)
+        case TreeSet(tree):
+            _set_tree(state, tree)
+        case TreeGone(name):
+            _drop_tree(state, name)
         case GangSet(gang):
             _set_gang(state, gang)
         case GangGone(name):
@@ -203,12 +213,14 @@ def _set_quota(state: State, quota: Quota) -> None:
     elif lowers_a_bound(quota, before):
         state.changes.lowered.append(quota.name)
     state.note_outside_change(quota.name)
+    above = () if before is None else state.tree.path(quota.name)  # gangs may wait for these
     state.tree.set(quota)
     if before is not None and before.closed != quota.closed:
         for name in state.gangs.known:
             state.changes.gangs.append(name)
     state.bound_pods.reorder(state.tree.slots[quota.name], state.ledger.entries)
-    state.changes.freed.append(Freed(quotas=state.tree.path(quota.name)))
+    path = state.tree.path(quota.name)
+    state.changes.freed.append(Freed(quotas=(*path, *(each for each in above if each not in path))))
     if before is None:
         _reassign_pods(state, quota.name, quota.namespaces)
     elif assignment(before) != assignment(quota):
@@ -226,6 +238,31 @@ def _drop_quota(state: State, name: str) -> None:
         for account in (name, own_pods(name)):
             if account in state.tree.slots:
                 state.tree.slots.drop(account)
+
+
+def _set_tree(state: State, tree: Tree) -> None:
+    if state.tree.trees.get(tree.name) != tree:
+        state.tree.set_tree(tree)
+        _tree_changed(state, tree.name)
+
+
+def _drop_tree(state: State, name: str) -> None:
+    if name in state.tree.trees:
+        state.tree.remove_tree(name)
+        _tree_changed(state, name)
+
+
+def _tree_changed(state: State, name: str) -> None:
+    """A tree has other nodes: its waiting pods may run on others, and more or less is shared."""
+    state.note_outside_change(name)
+    state.changes.freed.append(Freed(quotas=(state.tree.slots[ROOT],)))
+    for uid in sorted(uid for uid in state.pods if uid in state.waiting):
+        entry = state.ledger.entries[uid]
+        node = state.nodes.known.get(entry.booking.node or "")
+        constraints = state.placement.ask(state.pods[uid]).shape.constraints
+        if node is not None and node_refusal(constraints, node) is NodeRefusal.TREE:
+            state.drop_nomination(uid)
+        state.enqueue(state.pods[uid])
 
 
 def _reassign_pods(state: State, quota: str, namespaces: Iterable[str]) -> None:
@@ -254,7 +291,7 @@ def _reassign_pods(state: State, quota: str, namespaces: Iterable[str]) -> None:
 def _set_gang(state: State, gang: Gang) -> None:
     if state.gangs.known.get(gang.name) != gang:
         state.gangs.set(gang)
-        state.bound_pods.regroup()
+        state.bound_pods.regroup(gang.name)
         state.note_outside_change(gang.name)
         for uid in state.gangs.members.get(gang.name, ()):  # they may have become evictable
             if uid in state.bound_pods.slots:
@@ -266,7 +303,7 @@ def _drop_gang(state: State, name: str) -> None:
     if name not in state.gangs.known:
         return
     state.ledger.release(state.gangs.remove(name))
-    state.bound_pods.regroup()
+    state.bound_pods.regroup(name)
     state.changes.outside.append(name)
     for uid in list(state.gangs.members.get(name, ())):
         if state.pods[uid].node is None and state.ledger.entries[uid].stage <= Stage.HELD:

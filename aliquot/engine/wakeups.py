@@ -23,9 +23,9 @@ class Wakeups:
         self.state = state
         self._waits_for_victims = waits_for_victims
         """Does a pod leave that this nominated claim waits for?"""
-        self._freed = state.changes.freed.cursor()
-        self._bound = state.changes.bound.cursor()
-        self._victims = state.changes.victims.cursor()
+        self._freed = state.changes.freed.cursor(deciding=True)
+        self._bound = state.changes.bound.cursor(deciding=True)
+        self._victims = state.changes.victims.cursor(deciding=True)
         self._retry = False
         """Are the claims that found no victims to be tried again?"""
         self._min_runtime_due: int | None = None

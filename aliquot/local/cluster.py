@@ -18,11 +18,12 @@ from aliquot.errors import InputError
 from aliquot.json import Body
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
-from aliquot.kube.api.resource import NAMESPACES
+from aliquot.kube.api.resource import CONFIG_MAPS, NAMESPACES
 from aliquot.kube.control import control_plane as plane
 from aliquot.kube.control import scheduler
 from aliquot.kube.control.control_plane import ControlPlane, control_plane
-from aliquot.kube.control.pods import DEFAULT_SCHEDULER
+from aliquot.kube.install.workloads import published_configuration
+from aliquot.kube.intake.pods import DEFAULT_SCHEDULER
 from aliquot.kube.webhook import app as webhook
 from aliquot.local import demo
 from aliquot.local.unanswered_pods import UnansweredPods
@@ -61,6 +62,17 @@ def _with_default_scheduler(configuration: Configuration) -> Configuration:
         return configuration
     added = Profile(scheduler_name=DEFAULT_SCHEDULER, policy=profiles[0].policy)
     return msgspec.structs.replace(configuration, profiles=[*profiles, added])
+
+
+async def _publish(client: Client, own: plane.Settings) -> None:
+    """Write the ConfigMap that an installation has, by which questions know the Configuration."""
+    settings, policy = own.scheduler.configuration, own.scheduler.policy
+    if policy is not None:
+        profiles = [msgspec.structs.replace(each, policy=policy) for each in settings.profiles]
+        settings = msgspec.structs.replace(settings, profiles=profiles)
+    body = published_configuration(msgspec.to_builtins(settings), own.namespace)
+    await demo.make(client, CONFIG_MAPS, body)
+    await client.put(CONFIG_MAPS.path(own.namespace, body["metadata"]["name"]), body)
 
 
 def node_manifests(nodes: str, gpu_model: str) -> list[Body]:
@@ -111,6 +123,7 @@ async def _admission(server: Server, reach: Reach, own: plane.Settings) -> Async
     )
     async with Client(reach(), connections=4) as client:
         await demo.make(client, NAMESPACES, demo.namespace(own.namespace))
+        await _publish(client, own)
         async with webhook.webhook(client, settings) as started:
             local = LocalService(
                 lambda: f"https://{settings.host}:{started.port}", settings.names[0]

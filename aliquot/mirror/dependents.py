@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from aliquot.dialects.core.manifest import Key
 from aliquot.mirror.group_membership import group_key
+from aliquot.mirror.job_groups import keys_of
 from aliquot.mirror.pod_record import PodRecord
 
 _Key = TypeVar("_Key")
@@ -42,9 +43,10 @@ class Dependents:
                 _drop(self._by_object, each, uid)
 
     def _objects(self, record: PodRecord) -> tuple[Key | None, ...]:
-        namespace = record.pod.namespace
+        namespace, job = record.pod.namespace, record.group_ref.job
         found = group_key(record.group_ref, namespace), ("Namespace", "", namespace)
-        return (*found, record.owner) if self._owners else found
+        jobs = keys_of(job, namespace) if job is not None else ()
+        return (*found, *jobs, record.owner) if self._owners else (*found, *jobs)
 
     def of(self, objects: Iterable[Key]) -> Iterator[str]:
         """The pods that depend on any of these objects."""

@@ -14,7 +14,7 @@ from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.tensor_fusion import derived_gpus, gpus
 from aliquot.dialects.tensor_fusion.quotas import Defaults
-from aliquot.engine import Device, DeviceGone, DeviceSet, Event, GpuAmount, GpuAsk, Node, Pod
+from aliquot.engine import Device, DeviceGone, DeviceSet, Event, GpuAmount, GpuAsk, Pod
 from aliquot.mirror.pod_record import PodRecord
 from aliquot.mirror.store import Store
 
@@ -85,7 +85,9 @@ class Devices:
 
     def _now(self) -> Iterator[Device]:
         """The devices by the objects of now; GPUs without a node are left out."""
-        found = [nodes.node(each, self._cards) for each in self._of_kind("Node")]
+        manifests = self._of_kind("Node")
+        found = [nodes.node(each, self._cards) for each in manifests]
+        domains = {each.name: derived_gpus.domains(each) for each in manifests}
         by_host = {dict(node.labels)[HOSTNAME]: node.name for node in found}
         with_gpu_objects = set()
         for manifest in self._of_kind(gpus.KIND):
@@ -96,11 +98,9 @@ class Devices:
                 yield replace(
                     device, node=node, used_elsewhere=self._outside.get(device.name, _NOTHING)
                 )
-        yield from self._derived(node for node in found if node.name not in with_gpu_objects)
-
-    def _derived(self, found: Iterable[Node]) -> Iterator[Device]:
-        for node in found:
-            yield from derived_gpus.devices(node, self._cards)
+        for one in found:
+            if one.name not in with_gpu_objects:
+                yield from derived_gpus.devices(one, self._cards, domains[one.name])
 
     def _of_kind(self, kind: str) -> list[Manifest]:
         return [each for each in self._store.objects.values() if each.kind == kind]

@@ -9,9 +9,11 @@ ends none: that is up to the cluster.
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
-from aliquot.dialects.core import nodes, volumes
+from aliquot.dialects.core import nodes
 from aliquot.dialects.core.manifest import Key, Manifest
+from aliquot.dialects.core.storage import volumes
 from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.koordinator import profiles
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.volcano import queues
@@ -24,6 +26,7 @@ from aliquot.engine import (
     Event,
     GangSet,
     GpuQuotaSet,
+    Node,
     NodeGone,
     NodeSet,
     Pod,
@@ -34,6 +37,8 @@ from aliquot.engine import (
     StorageGone,
     StorageSet,
     SystemNamespaces,
+    TreeGone,
+    TreeSet,
     WeightSet,
     storage_key,
 )
@@ -48,8 +53,9 @@ from aliquot.mirror.namespaces import Namespaces
 from aliquot.mirror.node_images import NodeImages
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Store
+from aliquot.mirror.topology import TopologyDemands
 
-_QUOTA_KINDS = {*quotas.KINDS, queues.KIND, "Namespace"}
+_QUOTA_KINDS = {*quotas.KINDS, queues.KIND, profiles.KIND, "Namespace"}
 
 
 WEIGHT_KINDS = {"ResourceQuota", "Namespace"}
@@ -83,11 +89,13 @@ class Mirror:
         live: bool = False,
         system: SystemNamespaces | None = None,
         default_constraints: tuple[DefaultConstraint, ...] = (),
+        topology: tuple[str, ...] = (),
     ) -> None:
         """`live`: the objects are those of a running cluster.
 
         Then their timestamps are on the clock that cycles are told, and statuses of GPUs are
-        written by us, and say nothing of other pods.
+        written by us, and say nothing of other pods. `topology`: labels of nodes by which they are
+        near each other, from narrow to wide.
         """
         self.store = Store()
         self.quota_index = QuotaIndex()
@@ -95,7 +103,8 @@ class Mirror:
         self.records: dict[str, PodRecord] = {}
         """Every known pod by uid, also those that have ended."""
         self.cards = cards
-        self.gangs = Gangs(self.store, send)
+        self.topology = TopologyDemands(topology, send)
+        self.gangs = Gangs(self.store, send, self.topology)
         self.devices = Devices(self.store, send, cards, live)
         self.gpu_quotas = GpuQuotas(send)
         self._namespaces = Namespaces(send)
@@ -105,6 +114,8 @@ class Mirror:
         self._dependents = Dependents(owners=bool(default_constraints))
         self._budget_counts = BudgetCounts()
         self._special = special
+        self.pools = profiles.Pools()
+        """What the nodes of every profile have, as the quotas were last worked out."""
         self._system = system or SystemNamespaces()
         self._live = live
         self._send = send
@@ -118,7 +129,10 @@ class Mirror:
         """
         touched = set(changed)
         kinds = {kind for kind, _, _ in touched}
-        if kinds & _QUOTA_KINDS:
+        if profiles.KIND in kinds:
+            self.pools.rebuild(self.store.objects.values())
+        differ = self._pools_differ(changed)
+        if differ or kinds & _QUOTA_KINDS:
             self._refresh_quotas()
         if "Namespace" in kinds:
             self._namespaces.refresh(changed, self.store.objects)
@@ -127,18 +141,36 @@ class Mirror:
         if kinds & GPU_QUOTA_KINDS:
             self.gpu_quotas.refresh(self.store.objects.values())
         self._refresh_default_spread(changed)
+        moved = self.topology.refresh(kinds, self.store.objects.values())
         groups = self.gangs.refresh(touched, bool(self.quota_index.queues), age)
         self.refresh_pods(self._dependents.of(sorted(touched | groups)))
-        self._refresh_nodes(changed)
+        self._refresh_nodes(dict.fromkeys((*changed, *moved)))
         self._refresh_storage(changed)
         self.devices.refresh(touched, self.records.values(), self.gpu_quotas.defaults)
 
+    def _pools_differ(self, changed: Iterable[Key]) -> bool:
+        """Do the nodes among these objects change what some profile's nodes have?"""
+        if not self.pools:
+            return False
+        nodes = [each for each in changed if each[0] == "Node"]
+        differing = [each for each in nodes if self.pools.put(each, self.store.objects.get(each))]
+        return bool(differing)
+
     def _refresh_quotas(self) -> None:
-        """Send the quotas that differ, parents first, and the pods that name them."""
+        """Send the trees and quotas that differ, parents first, and the pods that name them."""
         before, self.quota_index = (
             self.quota_index,
-            build(self.store.objects.values(), self._special, self._system),
+            build(
+                *(self.store.objects.values(), self._special, self._system, self.pools),
+                models=self.cards.models,
+            ),
         )
+        for tree in self.quota_index.trees.values():
+            if before.trees.get(tree.name) != tree:
+                self._send(TreeSet(tree))
+        for name in before.trees:
+            if name not in self.quota_index.trees:
+                self._send(TreeGone(name))
         for name, quota in self.quota_index.quotas.items():
             if before.quotas.get(name) != quota:
                 self._send(QuotaSet(quota))
@@ -169,8 +201,12 @@ class Mirror:
         for key in changed:
             if key[0] == "Node" and key in self.store.objects:
                 manifest = self.store.objects[key]
-                self._send(NodeSet(nodes.node(manifest, self.cards, self._live)))
+                self._send(NodeSet(self._node(manifest)))
                 self._node_images.refresh(manifest)
+
+    def _node(self, manifest: Manifest) -> Node:
+        """A node with the domains that it is in."""
+        return self.topology.located(nodes.node(manifest, self.cards, self._live))
 
     def _refresh_storage(self, changed: Iterable[Key]) -> None:
         for key in changed:
@@ -194,24 +230,32 @@ class Mirror:
 
         It has at least its gang's priority, and may be evicted only if the gang may.
         """
+        if record.nearness is not None:
+            asks = self.topology.note(record)
+            if asks is not None:
+                self.gangs.renew_topology(asks)
         pod, objects = record.pod, self.store.objects
         if self._default_spread is not None:
             rules = self._default_spread.rules(record)
             if rules is not pod.rules and rules != pod.rules:
                 pod = replace(pod, rules=rules)
+        if record.group_ref.declared is not None and record.alive:
+            self.gangs.declare(record)
         queue = queue_of(record.group_ref, pod.namespace, objects)
         quota = self.quota_index.find_quota(record.named_quota, pod.namespace, queue)
-        gang = self.gangs.sent.get(f"{pod.namespace}/{record.group_ref.gang}")
+        gang = self.gangs.sent.get(self.gangs.of_record(record) or "")
+        if gang is not None and record.group_ref.job is not None and gang.quota is not None:
+            quota = self.quota_index.find_quota(record.named_quota, pod.namespace, gang.quota)
         if gang is None:
+            made = self.topology.gang_made_for(record)
             own = record.priority, record.preemptible
-            if (pod.quota, pod.gang, pod.priority, pod.preemptible) == (quota, None, *own):
+            if (pod.quota, pod.gang, pod.priority, pod.preemptible) == (quota, made, *own):
                 return pod  # as for most pods: a copy would be a tenth of the time to read a pod
-            priority, preemptible = own
+            priority, preemptible, name = *own, made
         else:
             least = record.priority if gang.priority is None else gang.priority
             priority = max(record.priority, least)
-            preemptible = record.preemptible and gang.preemptible
-        name = None if gang is None else gang.name
+            preemptible, name = record.preemptible and gang.preemptible, gang.name
         return replace(pod, quota=quota, gang=name, priority=priority, preemptible=preemptible)
 
     def add(self, record: PodRecord) -> None:
@@ -234,6 +278,7 @@ class Mirror:
         record.phase = phase
         self._budget_counts.note(record)
         self._send(PodGone(record.pod.uid))
+        self.topology.forget(record.pod.uid)
         self.gangs.note_phase(record, phase)
 
     def forget(self, uid: str) -> None:
@@ -242,23 +287,26 @@ class Mirror:
         self._budget_counts.forget(uid)
         if record.alive:
             self._send(PodGone(uid))
+        self.topology.forget(uid)
         self.gangs.note_phase(record, "Deleted")
         self._dependents.remove(record)
 
     def replay(self, send: Callable[[Event], None]) -> None:
         """Send everything to a new engine, as if all objects had come just now."""
         self._namespaces.replay(send)
+        for tree in self.quota_index.trees.values():
+            send(TreeSet(tree))
         for quota in self.quota_index.quotas.values():
             send(QuotaSet(quota))
         for namespace, weight in self._weights.sent.items():
             send(WeightSet(namespace, weight))
         for gpu_quota in self.gpu_quotas.sent.values():
             send(GpuQuotaSet(gpu_quota))
-        for gang in self.gangs.sent.values():
+        for gang in (*self.gangs.sent.values(), *self.topology.made.values()):
             send(GangSet(gang))
         for manifest in self.store.objects.values():
             if manifest.kind == "Node":
-                send(NodeSet(nodes.node(manifest, self.cards, self._live)))
+                send(NodeSet(self._node(manifest)))
         self._node_images.replay(send)
         for manifest in self.store.objects.values():
             found = volumes.storage_object(manifest)
@@ -291,6 +339,8 @@ class Mirror:
             self._send(StorageGone(*storage_key(found)))
         match manifest.kind:
             case "Node":
+                if self.pools and self.pools.put(manifest.key, None):
+                    self._refresh_quotas()
                 self._node_images.forget(manifest.name)
                 self._send(NodeGone(manifest.name))
             case "PodDisruptionBudget":

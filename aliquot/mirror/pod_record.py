@@ -5,6 +5,7 @@ from typing import Literal
 
 from aliquot.dialects.core.manifest import Key
 from aliquot.dialects.tensor_fusion.quotas import NO_DEFAULTS, Defaults
+from aliquot.dialects.topology import Nearness
 from aliquot.dialects.volcano.keys import NO_GROUP_REF, GroupRef
 from aliquot.engine import NO_RULES, Pod, PodRules
 from aliquot.json import Body
@@ -24,6 +25,8 @@ class PodRecord:
     """The bare name of the quota that its label names, if it does."""
     group_ref: GroupRef = NO_GROUP_REF
     """The PodGroup, queue and task that it names."""
+    nearness: Nearness | None = None
+    """How near to others it asks to run, by its own annotations."""
     priority: int = 0
     """Its own priority; `pod.priority` is at least its gang's."""
     preemptible: bool = True
@@ -34,6 +37,10 @@ class PodRecord:
     """The GPU requests of its namespace when it came, for a pod that states none."""
     duration: int | None = None
     started: int = 0
+    arrived: int = 0
+    """When it came in a simulation."""
+    ended: int | None = None
+    """When it ended in a simulation."""
     grace: int = 0
     """How long it terminates once it is evicted, in a simulation."""
     gone_at: int | None = None

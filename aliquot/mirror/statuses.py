@@ -8,12 +8,14 @@ as it should be; the caller writes it if it differs.
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import cached_property
 
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, Key, Manifest
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.kep9.objects import QuotaWire
-from aliquot.dialects.koordinator.status import status_annotations
+from aliquot.dialects.koordinator.keys import ROOT
+from aliquot.dialects.koordinator.status import root_figures, status_annotations
 from aliquot.dialects.nos.gpu_memory import as_written
 from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.policy import special_quotas
@@ -74,11 +76,16 @@ class Statuses:
         self.quotas = {each.name: each for each in engine.summarise()}
         self.gangs = {each.name: each for each in engine.gangs()}
         self.gpu_quotas = {(each.namespace, each.name): each for each in engine.gpu_quotas()}
-        self._figures = status_annotations(engine, self.quotas)
+        self._engine = engine
         self._trees = special_quotas(engine.policy) == "koordinator"
         self._inside = self._gangs_by_queue()
         sent = mirror.devices.sent
         self._asks = asks_by_device(mirror.records.values()) if sent else {}
+
+    @cached_property
+    def _figures(self) -> Mapping[str, Mapping[str, str]]:
+        """Koordinator's annotations of each quota, if any has them."""
+        return status_annotations(self._engine, self.quotas)
 
     def of(self, manifest: Manifest) -> Body:
         """The object with its status; unchanged if we write none into its kind."""
@@ -105,7 +112,8 @@ class Statuses:
     def _quota(self, manifest: Manifest) -> Body:
         name, body = quotas.quota_name(manifest), manifest.body
         if name not in self.quotas:
-            return body
+            is_root = self._trees and manifest.group in KEP9_GROUPS and manifest.name == ROOT
+            return self._root_quota(body) if is_root else body
         used = _used(manifest, self.quotas[name])
         body = {**body, "status": {**(body.get("status") or {}), "used": used}}
         if manifest.group in KEP9_GROUPS and (self._trees or quotas.has_koordinator_keys(manifest)):
@@ -113,6 +121,16 @@ class Statuses:
             figures = {**written, **self._figures[name]}
             body["metadata"] = {**body["metadata"], "annotations": figures}
         return body
+
+    def _root_quota(self, body: Body) -> Body:
+        """Koordinator's root quota, which a cluster of its has: the sums of the quotas below it."""
+        used, figures = root_figures(self._engine, self.quotas)
+        written = body["metadata"].get("annotations") or {}
+        return {
+            **body,
+            "metadata": {**body["metadata"], "annotations": {**written, **figures}},
+            "status": {**(body.get("status") or {}), "used": amounts.write(used)},
+        }
 
     def _gangs_by_queue(self) -> dict[str | None, list[GangSummary]]:
         inside: dict[str | None, list[GangSummary]] = {}

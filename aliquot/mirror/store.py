@@ -23,6 +23,9 @@ from aliquot.dialects.core.objects import (
 )
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.pods import PriorityInfo
+from aliquot.dialects.frameworks import gangs as job_gangs
+from aliquot.dialects.frameworks.objects import JobWire
+from aliquot.dialects.frameworks.table import BY_KIND
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.priorities import PriorityClasses, check_range
@@ -39,6 +42,7 @@ _LONGEST_OWNER = 240
 """A pod's name has at most 253 characters; this leaves 13 for the dash and the index."""
 _WORKLOADS = (
     *("DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController", "StatefulSet"),
+    *BY_KIND,
 )
 
 
@@ -106,6 +110,9 @@ class Store:
                 self._check_cron_job(manifest)
             case GangJobWire():
                 self._check_gang_job(manifest)
+            case JobWire():
+                job_gangs.check(manifest)
+                self._check_templates(manifest)
         check_by_itself(manifest)
         if isinstance(manifest.content, PodGroupWire):
             self.priorities.check(gangs.spec(manifest).priority_class_name, manifest)

@@ -3,7 +3,7 @@
 Pods and workloads depend on other objects, and are checked by the store.
 """
 
-from aliquot.dialects.core import budgets, lifetimes, nodes, simulation_annotations, volumes
+from aliquot.dialects.core import budgets, lifetimes, nodes, simulation_annotations
 from aliquot.dialects.core.label_selectors import selection
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import (
@@ -15,18 +15,21 @@ from aliquot.dialects.core.objects import (
     ResourceQuotaWire,
     SelectionWire,
 )
+from aliquot.dialects.core.storage import volumes
 from aliquot.dialects.core.times import timestamp
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.kep9.objects import QuotaWire
+from aliquot.dialects.koordinator import profiles
+from aliquot.dialects.koordinator.objects import ProfileWire
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.priorities import check_range
-from aliquot.dialects.tensor_fusion import gpus
+from aliquot.dialects.tensor_fusion import derived_gpus, gpus
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
 from aliquot.dialects.tensor_fusion.objects import GpuQuotaWire, GpuWire
-from aliquot.dialects.volcano import gangs, queues
+from aliquot.dialects.volcano import gangs, hyper_nodes, queues
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.dialects.volcano.objects import PodGroupWire, QueueWire
+from aliquot.dialects.volcano.objects import HyperNodeWire, PodGroupWire, QueueWire
 
 
 def check_by_itself(manifest: Manifest) -> None:
@@ -36,6 +39,8 @@ def check_by_itself(manifest: Manifest) -> None:
             queues.queue(manifest)
         case PodGroupWire():
             gangs.gang(manifest)
+        case HyperNodeWire():
+            hyper_nodes.check(manifest)
         case PriorityClassWire(value=None):
             manifest.refuse("value", "is missing")
         case PriorityClassWire(value=value):
@@ -44,8 +49,11 @@ def check_by_itself(manifest: Manifest) -> None:
             budgets.budget(manifest)
         case NodeWire():
             nodes.node(manifest, Cards())
+            derived_gpus.domains(manifest)
         case QuotaWire() | CompositeQuotaWire():
             quotas.quota(manifest)
+        case ProfileWire():
+            profiles.profile(manifest)
         case ResourceQuotaWire():
             quotas.hard(manifest)
         case GpuQuotaWire():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from aliquot.dialects.core.volumes import STANDARD_CLASS
+from aliquot.dialects.core.storage.volumes import STANDARD_CLASS
 from aliquot.dialects.crds import definitions
 from aliquot.dialects.priorities import SYSTEM
 from aliquot.json import Body, fresh

@@ -1,8 +1,8 @@
 """The ages of objects in virtual time, by the timestamps in their manifests.
 
-Virtual time begins at 0, whatever the date. A creationTimestamp only orders. Of pods that ran
-before the simulation, what lies between their starts counts: the last of them started at 0, the
-others that much earlier.
+Virtual time begins at 0, whatever the date: that is the moment at which the objects were read. A
+creationTimestamp only orders. A pod that ran before has run since its start, up to that moment.
+Where the clock that told the moment is behind that of the nodes, the last start is the moment.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,8 @@ from aliquot.dialects.core.times import timestamp
 class Ages:
     """When each object of the input was created, and when each pod began to run."""
 
-    def __init__(self, manifests: Iterable[Manifest] = ()) -> None:
+    def __init__(self, manifests: Iterable[Manifest] = (), moment: int | None = None) -> None:
+        """`moment` is when the objects were read, in nanoseconds since 1970, if that is known."""
         created: set[int] = set()
         started: list[int] = []
         for manifest in manifests:
@@ -24,7 +25,7 @@ class Ages:
             if isinstance(manifest.content, PodWire):
                 started += _known(lifetimes.start_time(manifest, pods.status(manifest)))
         self._ranks = {moment: rank for rank, moment in enumerate(sorted(created))}
-        self._last_start = max(started, default=0)
+        self._moment = max([*started, *([] if moment is None else [moment])], default=0)
 
     def of(self, manifest: Manifest, now: int, owner: Metadata | None = None) -> int:
         """The age of an object that arrives now: then, by the rank of its creationTimestamp.
@@ -40,7 +41,7 @@ class Ages:
     def start(self, manifest: Manifest, now: int) -> int:
         """When a pod that arrives running began to run; now, if it does not say."""
         moment = lifetimes.start_time(manifest, pods.status(manifest))
-        return now if moment is None else now - max(self._last_start - moment, 0)
+        return now if moment is None else now - max(self._moment - moment, 0)
 
 
 def _created(manifest: Manifest, metadata: Metadata) -> int | None:

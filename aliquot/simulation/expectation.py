@@ -25,6 +25,7 @@ class QuotaFigures(Wire, forbid_unknown_fields=True):
     """Figures of a quota."""
 
     parent: str | UnsetType | None = UNSET
+    tree: str | UnsetType | None = UNSET
     min: Amounts = UNSET
     max: Amounts = UNSET
     used: Amounts = UNSET

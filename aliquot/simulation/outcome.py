@@ -12,6 +12,7 @@ from aliquot.engine import (
     GpuQuotaSummary,
     QueueSummary,
     QuotaSummary,
+    Refusal,
     natural,
     ratio,
 )
@@ -23,17 +24,28 @@ Result = dict[str, Any]
 
 def outcome(simulation: Simulation) -> Result:
     """Everything that happened, and the state at the end."""
+    named = simulation.world.mirror.gangs.sent
+    found = course(simulation)
+    quotas = found.pop("quotas")
+    return {
+        **found,
+        "pods": _pods(simulation),
+        "quotas": quotas,
+        "queues": [queue(summary) for summary in simulation.engine.queues()],
+        "gangs": gangs([each for each in simulation.engine.gangs() if each.name in named]),
+        "gpuQuotas": [gpu_quota(summary) for summary in simulation.engine.gpu_quotas()],
+    }
+
+
+def course(simulation: Simulation) -> Result:
+    """What happened, what waits at the end and the figures of the quotas, without each pod's."""
     return {
         "policy": simulation.engine.policy,
         "until": seconds(simulation.now),
         "bindings": [_binding(done) for done in simulation.history if _is(done, Bind)],
         "evictions": [_eviction(done) for done in simulation.history if _is(done, Evict)],
         "pending": _pending(simulation),
-        "pods": _pods(simulation),
         "quotas": [quota(summary) for summary in simulation.engine.summarise()],
-        "queues": [queue(summary) for summary in simulation.engine.queues()],
-        "gangs": gangs(simulation.engine.gangs()),
-        "gpuQuotas": [gpu_quota(summary) for summary in simulation.engine.gpu_quotas()],
     }
 
 
@@ -64,10 +76,15 @@ def _eviction(done: Executed) -> Result:
 
 
 def _pending(simulation: Simulation) -> list[Result]:
-    engine = simulation.engine
+    engine, told = simulation.engine, dict[object, Refusal | None]()
     waiting = []
-    for record in simulation.world.mirror.records.values():
-        refusal = engine.why(record.pod.uid, simulation.now) if record.phase == "Pending" else None
+    for uid, record in simulation.world.mirror.records.items():
+        if record.phase != "Pending":
+            continue
+        kind = engine.kind_of_waiting(uid) or uid
+        if kind not in told:
+            told[kind] = engine.why(uid, simulation.now)
+        refusal = told[kind]
         if refusal is not None:
             entry = {
                 "pod": record.pod.path,
@@ -103,6 +120,7 @@ def quota(summary: QuotaSummary) -> Result:
     figures: Result = {
         "name": summary.name,
         "parent": summary.parent,
+        "tree": summary.tree,
         "min": amounts.write(summary.min),
         "max": amounts.write(summary.max),
         "used": amounts.write(summary.used),

@@ -1,16 +1,18 @@
 """The storage of a simulated cluster: volumes are bound and provisioned at once.
 
 It plays Kubernetes' volume controller and the provisioners of all classes. A claim whose class
-waits for its first pod gets the volume that was chosen when that pod was placed. Volumes stay when
-pods end; when their claim is deleted they go, or are Released, as their reclaim policy says.
+waits for its first pod gets the volume that was chosen when that pod was placed. A claim of another
+class that says it is Pending is one that a cluster has not bound: it stays so until it is written
+anew. Volumes stay when pods end; when their claim is deleted they go, or are Released, as their
+reclaim policy says.
 """
 
 from collections.abc import Iterator
 from copy import deepcopy
 
-from aliquot.dialects.core import volumes
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.storage_objects import ClaimWire, StorageClassWire, VolumeWire
+from aliquot.dialects.core.storage import volumes
+from aliquot.dialects.core.storage.objects import ClaimWire, StorageClassWire, VolumeWire
 from aliquot.engine import Bind, PersistentVolume, StorageClass, VolumeClaim, fits, offers
 from aliquot.json import Body
 from aliquot.simulation.world import World
@@ -97,11 +99,20 @@ class Storage:
             return
         found = self._class_of(claim)
         waits = found is not None and found.waits and claim.selected_node is None
+        if self._is_left_pending(manifest, found is not None and found.waits):
+            return
         volume = self._volume_for(claim, only_kept=waits)
         if volume is not None:
             self._join(volume, manifest)
         elif found is not None and found.provisions and not waits and not claim.volume:
             self._provision(manifest, claim.selected_node)
+
+    def _is_left_pending(self, manifest: Manifest, waits: bool) -> bool:
+        """Did a cluster leave this claim unbound, although it need not wait for a pod?"""
+        content = manifest.content
+        assert isinstance(content, ClaimWire)
+        phase = content.status.phase if content.status is not None else None
+        return phase == "Pending" and not waits
 
     def _class_of(self, claim: VolumeClaim) -> StorageClass | None:
         manifest = self._objects.get((_CLASS, "", claim.storage_class))

@@ -15,6 +15,7 @@ from aliquot.dialects.claims import stateful_claims
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.pods import PriorityInfo
 from aliquot.dialects.daemon_sets import Placement, daemon_pod, node_of
+from aliquot.dialects.frameworks.objects import JobWire
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.dialects.workloads import (
@@ -25,6 +26,8 @@ from aliquot.dialects.workloads import (
     job_wants,
     new_pod,
     replicas,
+    role_pod,
+    role_wants,
     starts_in_order,
     stateful_pod,
     task_pod,
@@ -107,6 +110,11 @@ class Workload:
         return self.manifest.kind == "DaemonSet"
 
     @property
+    def makes_more_later(self) -> bool:
+        """May it make further pods because one of its pods runs?"""
+        return self.manifest.kind == "StatefulSet" or isinstance(self.manifest.content, JobWire)
+
+    @property
     def wanted(self) -> dict[str, int]:
         """How many pods of each task should wait or run now; those that are there stay."""
         if self.refused:
@@ -114,6 +122,10 @@ class Workload:
         if isinstance(self.manifest.content, GangJobWire):
             found = jobs.tasks(self.manifest)
             return {task.name: max(task.replicas - self.done[task.name], 0) for task in found}
+        if isinstance(self.manifest.content, JobWire):
+            made = role_wants(self.manifest, len(self.running) + self.done.total())
+            kept = {task: len(of_task) for task, of_task in self.pods.items()}
+            return kept | {task: max(n - self.done[task], 0) for task, n in made.items()}
         if self.manifest.kind == "Job":
             return {"": job_wants(self.manifest.body, self.done[""], len(self.pods.get("", ())))}
         wanted = max(replicas(self.manifest.body) - self.done[""], 0)
@@ -137,7 +149,16 @@ class Workload:
         """The task of one of its pods."""
         if self.is_daemon_set:
             return node_of(record.body)
+        if isinstance(self.manifest.content, JobWire):
+            return self._task_of_role(record)
         return self.task_of(record.pod.task)
+
+    def _task_of_role(self, record: PodRecord) -> str:
+        """The task of a pod of a framework's job, by the role and the group that it names."""
+        job = record.group_ref.job
+        role, index = (job.role, job.index) if job is not None else ("", 0)
+        tasks = role, f"{index}/{role}"
+        return next((each for each in tasks if each in self.priority_infos), self.task_of(""))
 
     def all_pods(self) -> list[str]:
         """The uids of its pods that wait or run."""
@@ -201,6 +222,8 @@ class Workload:
         owner, names = self.manifest.body, {"name": name, "namespace": self.manifest.namespace}
         if isinstance(self.manifest.content, GangJobWire):
             return task_pod(self.manifest, task, self.group, **names)
+        if isinstance(self.manifest.content, JobWire):
+            return role_pod(self.manifest, task, **names)
         if self.manifest.kind == "Job":
             pod = job_pod(owner, self.indexes.next(owner), **names)
         elif self.manifest.kind == "DaemonSet":

@@ -10,15 +10,18 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from aliquot.dialects.claims import ephemeral_claims
-from aliquot.dialects.core import lifetimes, nodes, pods, simulation_annotations, volumes
+from aliquot.dialects.core import lifetimes, nodes, pods, simulation_annotations
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Key, Manifest, owner_of, read
 from aliquot.dialects.core.pod_templates import WORKLOADS
+from aliquot.dialects.core.storage import volumes
 from aliquot.dialects.daemon_sets import Placement, constraints, placement, readable_node
 from aliquot.dialects.koordinator import keys as koordinator
+from aliquot.dialects.koordinator.profiles import KIND as PROFILE
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import Special
 from aliquot.dialects.tensor_fusion.quotas import Defaults
+from aliquot.dialects.topology import nearness
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.dialects.workloads import job_is_complete
 from aliquot.engine import (
@@ -34,6 +37,7 @@ from aliquot.json import Body
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.store import Change
+from aliquot.mirror.template_cache import TemplateCache
 from aliquot.simulation.ages import Ages
 from aliquot.simulation.cron_jobs import CronJobs
 from aliquot.simulation.departures import Departures
@@ -53,10 +57,15 @@ class World:
         system: SystemNamespaces | None = None,
         max_grace: int = EvictionKnobs().max_grace,
         default_constraints: tuple[DefaultConstraint, ...] = (),
+        topology: tuple[str, ...] = (),
     ) -> None:
         self.mirror = Mirror(
-            *(send, cards, special), system=system, default_constraints=default_constraints
+            *(send, cards, special),
+            system=system,
+            default_constraints=default_constraints,
+            topology=topology,
         )
+        self._templates = TemplateCache(cards)
         self._departures = Departures(self.mirror.records, self._is_ready)
         self._workloads: dict[Key, Workload] = {}
         self._uids: dict[str, str] = {}
@@ -87,6 +96,11 @@ class World:
         manifest = self.mirror.store.objects.get(("Node", "", node))
         return manifest is not None and nodes.is_ready(manifest)
 
+    def record_of(self, path: str) -> PodRecord | None:
+        """The pod of this path that exists, or the last one that did."""
+        uid = self._uids.get(path)
+        return None if uid is None else self.mirror.records.get(uid)
+
     def start(self, uid: str, node: str, devices: tuple[str, ...], now: int) -> None:
         """Start a pod on a node, on these devices if it requests any; others may come after it."""
         record = self.mirror.records[uid]
@@ -94,16 +108,24 @@ class World:
         workload = self._owner(record)
         if workload is not None:
             workload.add(record)
-            if workload.manifest.kind == "StatefulSet":
+            if workload.makes_more_later:
                 self._reconcile(workload, now)
 
     def _start(
         self, record: PodRecord, node: str, devices: tuple[str, ...], started: int, now: int
     ) -> None:
         """A pod runs from now on; `started` may be before that, if it ran before the simulation."""
-        here = replace(record.pod, node=node, devices=devices, nominated=None, started=started)
-        record.pod, record.phase, record.started = here, "Running", now
+        pod = record.pod
+        if (pod.node, pod.devices, pod.nominated, pod.started) != (node, devices, None, started):
+            pod = replace(pod, node=node, devices=devices, nominated=None, started=started)
+        record.pod, record.phase, record.started = pod, "Running", now
         self.mirror.send_pod(record)
+        self._departures.add(record, now)
+
+    def expect(self, uid: str, remaining: int, now: int) -> None:
+        """Let a pod end after this long, from now or from its start, whatever is written of it."""
+        record = self.mirror.records[uid]
+        record.duration = remaining + (now - record.started if record.phase == "Running" else 0)
         self._departures.add(record, now)
 
     def evict(self, uid: str, now: int, *, at_once: bool = False) -> None:
@@ -134,6 +156,7 @@ class World:
     def end(self, uid: str, phase: Phase, now: int) -> None:
         """End a pod in this phase; its workload replaces it."""
         record = self.mirror.records[uid]
+        record.ended = now
         self.mirror.end(record, phase)
         workload = self._owner(record)
         if workload is not None:
@@ -226,6 +249,9 @@ class World:
         for manifest in self.mirror.store.delete(key, place):
             self.storage_changed |= manifest.kind in volumes.KINDS
             self.mirror.send_removal(manifest)
+            root = self.mirror.quota_index.root_of(manifest) if manifest.kind == PROFILE else None
+            if root is not None:
+                self.mirror.store.objects.setdefault(root.key, root)
             if isinstance(manifest.content, WORKLOADS):
                 self._drop_workload(manifest.key, now)
                 self._groups.drop(manifest.key)
@@ -259,11 +285,14 @@ class World:
         if old is not None and old.alive:
             by_default = old.defaults
         pod = self._pod(manifest, now, ref.task, by_default)
-        record = PodRecord(pod, manifest.body, defaults=by_default)
+        if old is not None and old.alive:  # known by these, before anything follows from it
+            pod = replace(pod, uid=old.pod.uid, created=old.pod.created)
+        record = PodRecord(pod, manifest.body, defaults=by_default, arrived=now)
         record.owner = owner_of(manifest)
         record.named_quota = koordinator.quota_named(manifest)
         record.group_ref, record.priority = ref, record.pod.priority
         record.preemptible, record.own_rules = pod.preemptible, pod.rules
+        record.nearness = nearness(manifest.metadata.annotations)
         self._join(record)
         record.pod = self.mirror.resolve_pod(record)
         workload = self._owner(record)
@@ -293,18 +322,23 @@ class World:
     def _pod(self, manifest: Manifest, now: int, task: str, by_default: Defaults) -> Pod:
         path = f"{manifest.namespace}/{manifest.name}"
         uid = path if path not in self._uids else f"{path}#{len(self.mirror.records)}"
-        rest, gone_by = (self.mirror.cards, by_default), None
+        spec, gone_by = pods.spec(manifest), None
         if manifest.metadata.deletion_timestamp is not None:
-            gone_by = now + lifetimes.grace_period(manifest, pods.spec(manifest))
+            gone_by = now + lifetimes.grace_period(manifest, spec)
+        shape, rules, images = None, None, None
+        if not self.mirror.cards.shared:
+            shape, rules, images = self._templates.read(spec, pods.status(manifest), manifest)
+        started = self._ages.start(manifest, now) if spec.node_name else 0
+        rest = (self.mirror.cards, by_default, shape, started, gone_by, rules, images)
         workload = self._workloads.get(owner_of(manifest) or ("", "", ""))
         if workload is None:
-            own = self.mirror.store.priority(pods.spec(manifest), manifest, "spec")
+            own = self.mirror.store.priority(spec, manifest, "spec")
             age = self._ages.of(manifest, now)
-            return pods.pod(manifest, uid, own, age, *rest, gone_by=gone_by)
+            return pods.pod(manifest, uid, own, age, *rest)
         by_workload = workload.priority_infos[workload.task_of(task)]
         since = workload.manifest.metadata if workload.applied == now else None
         age = self._ages.of(manifest, now, since)
-        return pods.pod(manifest, uid, by_workload, age, *rest, gone_by=gone_by)
+        return pods.pod(manifest, uid, by_workload, age, *rest)
 
     def _apply_workload(self, manifest: Manifest, now: int) -> None:
         group = self._groups.of(manifest.key)
@@ -423,7 +457,7 @@ class World:
 def _carry_over(old: PodRecord, new: PodRecord) -> None:
     """Keep uid, age, node and devices of a pod that is applied again; its deletion goes on."""
     new.phase, new.started, new.evicted = old.phase, old.started, old.evicted
-    new.gone_at = old.gone_at
+    new.gone_at, new.arrived = old.gone_at, old.arrived
     new.pod = replace(
         new.pod,
         uid=old.pod.uid,
@@ -441,6 +475,8 @@ def _annotate(record: PodRecord, manifest: Manifest, workload: Manifest | None) 
 
     Where its spec states no grace period, that of the annotation is the one it is granted.
     """
+    if workload is None and not manifest.metadata.annotations:
+        return
     written = [manifest] if workload is None else [manifest, workload]
     durations = map(simulation_annotations.duration_of, written)
     graces = map(simulation_annotations.grace_of, written)

@@ -1,9 +1,11 @@
-"""Files, folders and standard input as documents.
+"""Files, folders and standard input as documents; what gzip has compressed is read as well.
 
 A source that cannot be read (no such file, not UTF-8, not YAML) is refused as a whole.
 """
 
+import gzip
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +16,8 @@ from aliquot.errors import InputError
 
 _SUFFIXES = (".yaml", ".yml", ".json")
 _STANDARD_INPUT = "standard input"
+_GZIP = b"\x1f\x8b"
+"""How what gzip has compressed begins, and no text does."""
 
 
 class Sources:
@@ -33,7 +37,7 @@ class Sources:
         """The text of a source that was read."""
         if source == _STANDARD_INPUT:
             return self._standard_input
-        return _decode(_bytes(Path(source)), source)
+        return text(_unpacked(_bytes(Path(source)), source), source)
 
 
 def scan(path: str) -> Iterator[Document | Finding]:
@@ -62,16 +66,32 @@ def parse(path: str) -> Iterator[Document]:
 
 
 def _read_sources(path: str) -> Iterator[tuple[str, str]]:
+    for content, source in contents(path):
+        yield text(content, source), source
+
+
+def contents(path: str) -> Iterator[tuple[bytes, str]]:
+    """The content and the name of a file, of all files of a folder, or of standard input."""
     if path != "-":
         for file in _files(Path(path)):
-            yield _decode(_bytes(file), str(file)), str(file)
+            yield _unpacked(_bytes(file), str(file)), str(file)
     elif sys.stdin is None:
         raise InputError(_STANDARD_INPUT, "", "is closed")
     else:
-        yield _decode(sys.stdin.buffer.read(), _STANDARD_INPUT), _STANDARD_INPUT
+        yield _unpacked(sys.stdin.buffer.read(), _STANDARD_INPUT), _STANDARD_INPUT
 
 
-def _decode(content: bytes, source: str) -> str:
+def _unpacked(content: bytes, source: str) -> bytes:
+    if not content.startswith(_GZIP):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(source, "", f"not gzip: {error}".lower()) from None
+
+
+def text(content: bytes, source: str) -> str:
+    """Content as text; what is not UTF-8 is refused."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

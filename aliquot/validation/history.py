@@ -14,7 +14,9 @@ from aliquot.dialects.core.manifest import Key, Manifest, all_errors
 from aliquot.dialects.core.pod_templates import PodTemplateView
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.kep9 import rules as quota_rules
+from aliquot.dialects.koordinator import profiles
 from aliquot.dialects.koordinator import rules as tree_rules
+from aliquot.dialects.koordinator.tree_rules import check_profiles
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.tensor_fusion.gpu_rules import GPU_KINDS, check_gpus
@@ -26,7 +28,7 @@ from aliquot.mirror.store import Change, Store
 from aliquot.validation import object_rules as rules
 from aliquot.validation.capacity import Capacity
 
-_QUOTAS = {*quotas.KINDS, queues.KIND}
+_QUOTAS = {*quotas.KINDS, queues.KIND, profiles.KIND}
 _KINDS_OF_QUOTA_RULES = {*_QUOTAS, "ResourceQuota", "Node"}
 
 
@@ -98,13 +100,16 @@ class State:
             self._check(each)
         self.before = self.quota_index
         if self.quotas_changed:
-            self.quota_index = build(self.valid.values(), self.special, self.system)
+            self.quota_index = build(
+                self.valid.values(), self.special, self.system, models=self.cards.models
+            )
 
     @property
     def quotas_changed(self) -> bool:
-        """Did the last change apply or delete a quota or queue?"""
+        """Did the last change apply or delete a quota, a queue, or a node that a tree may have?"""
         touched = (*(each.key for each in self.change.apply), *self.deleted)
-        return any(kind in _QUOTAS for kind, _, _ in touched)
+        kinds = {*_QUOTAS, "Node"} if self.quota_index.trees else _QUOTAS
+        return any(kind in kinds for kind, _, _ in touched)
 
     def requested_quota(self, manifest: Manifest, view: PodTemplateView) -> str | None:
         """The engine's name of the quota that a pod asks for, if it does."""
@@ -127,6 +132,10 @@ class State:
         for each in gone:
             self.deleted[each.key] = place
             self._remove(each.key)
+            root = self.quota_index.root_of(each) if each.kind == profiles.KIND else None
+            if root is not None and root.key not in self._store.objects:
+                self._store.put(root)
+                self.valid[root.key] = root
             self._invalid.discard(each.key)
 
     def _remove(self, key: Key) -> None:
@@ -254,12 +263,14 @@ def check_state(state: State, capacity: Mapping[str, int] | None = None) -> Iter
         known = state.valid.values()
         if capacity is None and state.knows_all_nodes:
             capacity = state.capacity.total
-        yield from quota_rules.check_quotas(state.quota_index, known, capacity)
+        yield from quota_rules.check_quotas(state.quota_index, known, capacity, state.cards.models)
     if state.changed_kinds & GPU_KINDS:
         yield from check_gpus(state.valid.values(), state.cards, state.knows_all_nodes)
     if state.quotas_changed:
         yield from tree_rules.check_tree(state.quota_index, state.later_quotas)
         changed = (state.applied, state.replaced, state.deleted)
+        profiles_of_state = [e for e in state.valid.values() if e.kind == profiles.KIND]
+        yield from check_profiles(profiles_of_state)
         yield from tree_rules.check_change(state.before, state.quota_index, *changed)
         yield from queue_rules.check_queues(state.quota_index, state.later_queues)
         yield from queue_rules.check_queue_change(state.quota_index, state.replaced, state.deleted)

@@ -13,6 +13,7 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Key, Manifest, key
+from aliquot.dialects.core.shown_times import ShownTimes
 from aliquot.dialects.kep9.quotas import KINDS
 from aliquot.dialects.nos.cards import Cards, cards
 from aliquot.dialects.quota_index import Special
@@ -22,6 +23,7 @@ from aliquot.engine import SystemNamespaces
 from aliquot.errors import InputError
 from aliquot.mirror.store import Change
 from aliquot.validation import files, history, pod_specs, pods_and_queues, pods_in_the_way
+from aliquot.validation.quota_admission import QuotaAdmission
 from aliquot.validation.timeline import Changes
 
 Watcher = Callable[[history.State], None]
@@ -54,6 +56,8 @@ class Inputs:
     special: Special = ""
     """The dialect whose built-in quotas are expected to exist."""
     system: SystemNamespaces = field(default_factory=SystemNamespaces)
+    moment: int | None = None
+    """When the objects were read, in nanoseconds since 1970; None: they show no time."""
 
     def manifests(self) -> Iterator[Manifest]:
         """Every object of every change."""
@@ -95,12 +99,14 @@ def examine(
 
     `watchers` are shown each state: a replay is most of the work.
     """
-    read = Changes(bool(settings.placement.default_constraints))
+    read, shown = Changes(bool(settings.placement.default_constraints)), ShownTimes()
     for each in found:
         read.add(each)
+        if isinstance(each, Document):
+            shown.add(each.body)
     inputs = Inputs(read.in_order(), read.skipped, read.findings, read.files, read.placeholders)
     inputs.partial, inputs.about_skipped = read.partial, read.about_skipped
-    inputs.paths = read.paths
+    inputs.paths, inputs.moment = read.paths, shown.latest()
     inputs.findings += read.newer_fields()
     inputs.misshapen += read.misshapen
     inputs.cards = cards(settings.gpu, inputs.manifests())
@@ -117,6 +123,7 @@ def _check(inputs: Inputs, settings: Configuration, watchers: Sequence[Watcher])
     keys = {key for each in inputs.manifests() for key in _keys(each)}
     parents_hold_pods = settings.hierarchy.parent_pods == "implicitChild"
     seen: set[Finding] = set()
+    admission = QuotaAdmission()
 
     def note(found: Iterable[Finding], at: int, into: list[Finding]) -> None:
         for each in found:
@@ -133,6 +140,7 @@ def _check(inputs: Inputs, settings: Configuration, watchers: Sequence[Watcher])
         note(pods_and_queues.find_unknown_queues_and_gangs(state, keys), at, inputs.findings)
         note(pods_in_the_way.find_pod_conflicts(state, parents_hold_pods), at, inputs.refusals)
         note(pods_and_queues.find_queue_conflicts(state, keys), at, inputs.refusals)
+        note(admission.refused(state), at, inputs.refusals)
         note(pod_specs.find_refused_pod_specs(state), at, inputs.refusals)
     errors = {(each.place, each.field) for each in inputs.findings if each.severity == "error"}
     inputs.misshapen = [each for each in inputs.misshapen if (each.place, each.field) not in errors]

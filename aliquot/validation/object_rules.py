@@ -19,7 +19,9 @@ from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.pods import unsupported
 from aliquot.dialects.kep9.objects import QuotaWire
 from aliquot.dialects.kep9.rules import check_quota
+from aliquot.dialects.koordinator.objects import ProfileWire
 from aliquot.dialects.koordinator.rules import check_member
+from aliquot.dialects.koordinator.tree_rules import check_profile
 from aliquot.dialects.nos.cards import MEMORY_LABEL, Cards
 from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.tensor_fusion.gpu_rules import check_gpu_requests
@@ -31,11 +33,15 @@ from aliquot.dialects.volcano.objects import GangJobWire, PodGroupWire, QueueWir
 from aliquot.dialects.volcano.queue_rules import check_queue
 from aliquot.engine import Amounts, Node, Quota, Shape, node_refusal, quantity
 
+Models = tuple[tuple[str, str], ...]
+"""Resources of cards, each with the resource of their model."""
+
 
 def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
     """Errors and warnings about one object by itself."""
     yield from labels_are_text(manifest)
     yield from gang_rules.check_member(manifest)
+    yield from gang_rules.check_waiting_times(manifest)
     yield from check_gpu_requests(manifest)
     for view in template_views(manifest):
         yield from supported_fields(manifest, view.spec, view.spec_field)
@@ -43,6 +49,8 @@ def check_object(manifest: Manifest, cards: Cards) -> Iterator[Finding]:
         case QuotaWire() | CompositeQuotaWire():
             yield from check_quota(manifest)
             yield from check_member(manifest)
+        case ProfileWire():
+            yield from check_profile(manifest)
         case QueueWire():
             yield from check_queue(manifest)
         case PodGroupWire():
@@ -92,18 +100,30 @@ def above_max(shape: Shape, bounds: Quota, nodes: Sequence[Node]) -> str | None:
     """Why a pod exceeds its quota's max on every node that could hold it; None if it does not."""
     charges = dict(shape.charges)
     by_default = charges.pop("", shape.requests)
-    classes = _classes(shape, nodes) if charges else {""}
-    reasons = [_above_max(charges.get(name, by_default), bounds) for name in sorted(classes)]
+    by_model = any(each.models for each in nodes)
+    classes = _classes(shape, nodes) if charges or by_model else {("", ())}
+    reasons = [
+        _above_max(_with_models(charges.get(name, by_default), shape, models), bounds)
+        for name, models in sorted(classes)
+    ]
     return None if None in reasons else reasons[0]
 
 
-def _classes(shape: Shape, nodes: Sequence[Node]) -> set[str]:
+def _classes(shape: Shape, nodes: Sequence[Node]) -> set[tuple[str, Models]]:
     """The classes of the nodes that could hold a pod when empty; the default one if none."""
     large_enough = (each for each in nodes if _holds(each.allocatable, shape))
     found = {
-        each.node_class for each in large_enough if node_refusal(shape.constraints, each) is None
+        (each.node_class, each.models)
+        for each in large_enough
+        if node_refusal(shape.constraints, each) is None
     }
-    return found or {""}
+    return found or {("", ())}
+
+
+def _with_models(charge: Amounts, shape: Shape, models: Models) -> Amounts:
+    """The charge on nodes with cards of these models."""
+    asked = dict(shape.requests)
+    return (*charge, *((model, asked[cards]) for cards, model in models if cards in asked))
 
 
 def _above_max(charge: Amounts, bounds: Quota) -> str | None:

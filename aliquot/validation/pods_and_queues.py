@@ -75,7 +75,7 @@ def queue_comes_later(
 def gang_exists(manifest: Manifest, ref: GroupRef, ever: Container[Key]) -> Iterator[Finding]:
     """Warn of a PodGroup that never exists: its pods start one by one."""
     named = group_key(ref, manifest.namespace)
-    if named is not None and named not in ever:
+    if named is not None and named not in ever and ref.declared is None:
         problem = f"there is no PodGroup {manifest.namespace}/{ref.gang}; pods start by themselves"
         yield manifest.finding("warning", ref.gang_field, problem)
 

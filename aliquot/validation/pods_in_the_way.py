@@ -14,6 +14,8 @@ from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import PodWire, WorkloadWire
 from aliquot.dialects.core.pod_templates import WORKLOADS
+from aliquot.dialects.frameworks.gangs import roles
+from aliquot.dialects.frameworks.objects import JobWire
 from aliquot.dialects.kep9.quotas import KINDS, quota_name
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.koordinator.keys import PREEMPTIBLE, SPECIAL
@@ -138,6 +140,8 @@ def lasting_pods(state: State) -> Iterator[Manifest]:
                 stays = spec is not None and spec.replicas != 0 and spec.parallelism != 0
             case GangJobWire():
                 stays = any(task.replicas for task in jobs.tasks(each))
+            case JobWire():
+                stays = any(role.count for role in roles(each))
             case _:
                 stays = False
         if stays and simulation_annotations.duration_of(each) is None:

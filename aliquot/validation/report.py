@@ -15,8 +15,10 @@ from aliquot.dialects.crds import DEFINITIONS
 from aliquot.validation import files, inputs
 from aliquot.validation.inputs import Inputs
 from aliquot.validation.lines import with_lines
+from aliquot.validation.node_pools import NodePools
 from aliquot.validation.unmet_requests import UnmetRequests
 from aliquot.validation.unmet_rules import UnmetRules
+from aliquot.validation.unmet_topology import UnmetTopology
 from aliquot.validation.unmet_volumes import UnmetVolumes
 from aliquot.validation.unnamed_resources import UnnamedResources
 from aliquot.validation.unschedulable import UnschedulablePods
@@ -40,19 +42,20 @@ def validate(paths: Iterable[str], settings: Configuration) -> Report:
     """Examine files and folders (`-` is standard input)."""
     sources = files.Sources()
     unschedulable, unmet, unnamed = UnschedulablePods(), UnmetRequests(settings), UnnamedResources()
-    volumes, rules = UnmetVolumes(), UnmetRules()
+    volumes, rules, pools = UnmetVolumes(), UnmetRules(), NodePools()
+    near = UnmetTopology(settings)
     states = (unschedulable.check_state, unmet.add_state, unnamed.add_state)
     given = inputs.examine(
         (each for path in paths for each in sources.scan(path)),
         settings,
-        (*states, volumes.add_state, rules.add_state),
+        (*states, *(each.add_state for each in (volumes, rules, pools, near))),
     )
     about_policy = _about_policy(given, settings)
     found = [*given.findings, *given.about_skipped, *about_policy, *given.misshapen]
     found += given.refusals
     found += _about_requests(unschedulable, unmet)
     found += unnamed.findings()
-    found += [*volumes.findings(), *rules.findings()]
+    found += [*volumes.findings(), *rules.findings(), *pools.findings(), *near.findings()]
     order = {place: number for number, place in enumerate(given.files)}
     placed = [_eased(replace(each, file=given.files[each.place])) for each in found]
     lined = with_lines(placed, given.paths, sources.text)

@@ -68,6 +68,7 @@ def check_shape(document: Document) -> Shape:
         return shape
     known = known_kinds.versions(group_of(api_version), kind)
     if not known:
+        _check_templates(document, api_version, kind, shape)
         return shape
     if api_version not in known:
         _unknown_version(document, known, shape)
@@ -78,9 +79,13 @@ def check_shape(document: Document) -> Shape:
         _check(document, schema, shape)
     if not was_accepted(body) and all(steps[0] != "metadata" for steps in shape.misfit_steps):
         _check_metadata(document, shape)
-    for at, template in known_kinds.templates(api_version, kind, body):
-        _check_template(document, template, at, shape)
+    _check_templates(document, api_version, kind, shape)
     return shape
+
+
+def _check_templates(document: Document, api_version: str, kind: str, shape: Shape) -> None:
+    for at, template in known_kinds.templates(api_version, kind, document.body):
+        _check_template(document, template, at, shape)
 
 
 def was_accepted(body: Body) -> bool:

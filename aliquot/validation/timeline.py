@@ -26,7 +26,6 @@ from aliquot.validation.shapes import Shape, check_shape, count_newer, was_accep
 
 _NO_PODS = "no pods are made of it"
 UNREAD = {
-    ("quota.koordinator.sh", "ElasticQuotaProfile"): "no quota is made of it",
     ("scheduling.koordinator.sh", "Reservation"): "no room is kept for it",
     ("batch.volcano.sh", "CronJob"): _NO_PODS,
     ("flow.volcano.sh", "JobFlow"): _NO_PODS,
@@ -37,6 +36,7 @@ UNREAD = {
 """Kinds of the five designs that decide about scheduling and are not read, with what is lost. Of
 these every command warns, not only `validate`; not of those of a dump, which has their pods."""
 
+_HINT = " (`aliquot what-if` lays one over the other: --from OBJECTS -f CHANGES)"
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """The letters of names that Kubernetes generates."""
 _GENERATED = 5
@@ -253,7 +253,7 @@ class Changes:
         for each in manifests:
             other = first.setdefault(each.key, each)
             if other is not each:
-                error = each.error("metadata.name", f"stands twice; also in {other.place}")
+                error = each.error("metadata.name", f"stands twice; also in {other.place}{_HINT}")
                 self._note(refused(error, each.place, self.files[each.place]))
         return tuple(first.values())
 

@@ -15,6 +15,7 @@ from aliquot.dialects import policy
 from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core import pods
 from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.gpu_models import is_model
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.core.nodes import node
 from aliquot.dialects.core.objects import PodWire, Quantities, WorkloadWire
@@ -127,6 +128,8 @@ def resources_exist(manifest: Manifest, on_nodes: Collection[str]) -> Iterator[F
         for name, amount in (written or {}).items():
             if name in known or GPU_MEMORY in (name, _unit(name)) or amount in (0, "0"):
                 continue
+            if is_model(name):
+                continue  # see `kep9.rules.models_exist`
             close = difflib.get_close_matches(name, sorted(known | {*_WELL_KNOWN}), 1, _NEARLY)
             hint = f"; did you mean {close[0]}?" if close and close[0] != name else ""
             if on_nodes or hint:

@@ -7,11 +7,11 @@ input is a cluster: a single manifest may be meant for one that has the rest.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from aliquot.dialects.core import volumes
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.core.objects import PodSpec
 from aliquot.dialects.core.pod_templates import template_views
+from aliquot.dialects.core.storage import volumes
 from aliquot.engine import PersistentVolume, StorageClass, VolumeClaim, quantity
 from aliquot.validation.history import State
 

@@ -172,6 +172,35 @@ def tree_quota(
     return body
 
 
+def profile(
+    path: str,
+    quota_name: str,
+    zone: str = "a",
+    tree: str = "",
+    ratio: str | None = None,
+    quota_labels: Body | None = None,
+) -> Body:
+    """An ElasticQuotaProfile of the nodes in a zone; its root quota is a parent."""
+    namespace, _, name = path.rpartition("/")
+    metadata: Body = {"name": name, "namespace": namespace}
+    if tree:
+        metadata["labels"] = {f"{KOORDINATOR}tree-id": tree}
+    labels = {f"{KOORDINATOR}is-parent": "true"} if quota_labels is None else quota_labels
+    spec: Body = {
+        "quotaName": quota_name,
+        "quotaLabels": labels,
+        "nodeSelector": {"matchLabels": {"zone": zone}},
+    }
+    if ratio is not None:
+        spec["resourceRatio"] = ratio
+    return {
+        "apiVersion": "quota.koordinator.sh/v1alpha1",
+        "kind": "ElasticQuotaProfile",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
 def labelled(body: Body, **said: Any) -> Body:
     """The same object with Koordinator's labels: `name`, `preemptible`."""
     return _with_metadata(body, "labels", {KOORDINATOR + key: said[key] for key in said})

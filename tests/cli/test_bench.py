@@ -101,8 +101,14 @@ def test_nothing_is_left_behind_when_it_is_stopped(
         (("cluster", "--nodes", "2", "--pods", "41"), "41 do not fit 2 nodes: at most 40"),
         (("cluster", "--nodes", "9", "--part", "start"), "--pods-listed: 50000 do not fit 9 nodes"),
         (("cluster", "--kube-scheduler", "/nowhere/it"), "/nowhere/it: no such file"),
+        (("packing", "--trace", "openb:a"), "neither openb:NODES.csv,PODS.csv nor csv:PODS.csv"),
+        (("packing", "--trace", "csv:/nowhere.csv"), "/nowhere.csv"),
+        (("gpu", "--seeds", "2"), "--seeds: only for `bench packing`"),
         (("decisions", "--pods", "5"), "--pods: only for `bench cluster`"),
-        (("cluster", "--server", "real"), "--server: only for `bench reclaim-burst`"),
+        (
+            ("cluster", "--server", "real"),
+            "--server: only for `bench reclaim-burst` and `bench kueue`",
+        ),
         (("share", "--nodes", "5"), "--nodes: only for `bench cluster` and `bench reclaim-burst`"),
     ],
 )

@@ -3,9 +3,10 @@
 from typing import get_args
 
 from aliquot import __version__
-from aliquot.bench.cluster import reclaim_burst
+from aliquot.bench.cluster.cluster import SERVER_KINDS
 from aliquot.bench.cluster.comparison import PARTS, Settings
 from aliquot.bench.engine import BENCHMARKS
+from aliquot.bench.packing import packing
 from aliquot.cli.commands import choices
 from aliquot.cli.commands.manifests import manifests
 from aliquot.dialects import configuration
@@ -30,6 +31,7 @@ def test_names_of_an_installation() -> None:
     assert choices.CONFIGURATION == installation.CONFIGURATION
     assert choices.REPLICAS == installation.REPLICAS
     assert choices.INSTALL_PARTS == together.PARTS
+    assert choices.OPTIONAL_PARTS == together.OPTIONAL_PARTS
     image = next(each for each in manifests.params if each.name == "image")
     assert image.default == installation.IMAGE == f"aliquot:{__version__}"
 
@@ -40,9 +42,12 @@ def test_nodes_of_a_local_cluster() -> None:
 
 
 def test_benchmarks() -> None:
-    assert (*BENCHMARKS, "apiserver") == choices.BENCHMARKS
+    others = {"estimate", "questions", "apiserver", "dashboard", "packing"}
+    assert {*BENCHMARKS, *others} == set(choices.BENCHMARKS)
+    assert packing.Settings().seeds == choices.PACKING_SEEDS
+    assert [each for each in choices.BENCHMARKS if each in BENCHMARKS] == list(BENCHMARKS)
     assert choices.CLUSTER_PARTS == PARTS
-    assert choices.SERVER_KINDS == reclaim_burst.SERVER_KINDS
+    assert choices.SERVER_KINDS == SERVER_KINDS
     settings = Settings()
     assert settings.nodes == choices.CLUSTER_NODES
     assert settings.pods == choices.CLUSTER_PODS

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from aliquot.cli.show.gpu_quota_bars import gpu_quota_bars
+from aliquot.cli.drawing.gpu_quota_bars import gpu_quota_bars
 from aliquot.engine.model.gpu import GpuAmount, GpuBound, GpuQuota
 from aliquot.engine.model.summaries import GpuQuotaSummary
 from aliquot.simulation.outcome import gpu_quota

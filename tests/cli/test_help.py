@@ -35,7 +35,7 @@ def test_every_summary_is_complete_at_80_columns() -> None:
     text = help_of("")
     for name in COMMANDS:
         first = (cli.commands[name].help or "").splitlines()[0]
-        assert f"  {name:<9}  {first}\n" in f"{text}\n"
+        assert f"  {name:<10}  {first}\n" in f"{text}\n"
     assert "..." not in text.partition("Commands:")[2]
 
 

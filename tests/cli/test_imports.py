@@ -38,7 +38,9 @@ def test_help_and_version_import_nothing_heavy(words: tuple[str, ...]) -> None:
         for each in modules
         if each.startswith("aliquot.") and not each.startswith(_LIGHT) and each not in _LIGHT
     ]
-    assert not [each for each in modules if each.startswith("aliquot.cli.show")]
+    assert not [
+        each for each in modules if each.startswith(("aliquot.cli.show", "aliquot.cli.drawing"))
+    ]
 
 
 def test_the_version_imports_no_command() -> None:

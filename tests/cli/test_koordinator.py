@@ -136,6 +136,28 @@ def test_objects_carry_what_koordinator_writes(aliquot: Run) -> None:
     assert "cpu" not in objects["vision"]["metadata"]["annotations"][f"{KOORDINATOR}request"]
 
 
+def test_the_root_quota_has_the_sums_of_the_first_level(aliquot: Run) -> None:
+    root = tree_quota("koordinator-system/koordinator-root-quota", is_parent="true")
+    asks = labelled(pod("a/asks", {"gpu": 3}), name="vision")
+    more = labelled(pod("a/more", {"gpu": 20}), name="vision")
+    others = [pod("kube-system/dns", {"gpu": 1}), pod("x/p", {"gpu": 2})]
+    given = [*TREE, root, asks, more, *others]
+    ran = aliquot("simulate", given, "--policy", "hierarchy", "-o", "objects")
+    assert ran.code == 0, ran.err
+    objects = {each["metadata"]["name"]: each for each in yaml.safe_load_all(ran.out)}
+
+    def figure(name: str, key: str) -> int:
+        figures = json.loads(objects[name]["metadata"]["annotations"][KOORDINATOR + key])
+        return int(figures.get("nvidia.com/gpu", 0))
+
+    names = ("research", "koordinator-default-quota", "koordinator-system-quota")
+    assert objects[root["metadata"]["name"]]["status"]["used"]["nvidia.com/gpu"] == "6"
+    limited = min(figure("research", "request"), 8)
+    assert figure("koordinator-root-quota", "request") == limited + 2 + 1
+    given_away = sum(figure(name, "guaranteed") for name in names)
+    assert figure("koordinator-root-quota", "allocated") == given_away
+
+
 def test_objects_without_its_keys_are_left_alone(aliquot: Run) -> None:
     ran = aliquot("simulate", [node(), quota("a", {"gpu": 1})], "-o", "objects")
     assert "koordinator" not in ran.out
@@ -379,10 +401,11 @@ def test_a_resource_quota_does_not_bound_a_quota_that_lists_its_namespace(aliquo
     assert validated(aliquot, *TREE, hard, code=0) == []
 
 
-def test_what_is_not_supported_yet_is_refused(aliquot: Run) -> None:
+def test_a_tree_that_no_profile_has_is_warned_of(aliquot: Run) -> None:
     other = tree_quota("b/b", {"gpu": 1}, {"gpu": 1}, tree_id="pool-b")
-    (found,) = validated(aliquot, *TREE, other, code=1)
-    assert found["problem"].endswith("several trees are not supported yet")
+    (found,) = validated(aliquot, *TREE, other, code=0)
+    assert found["severity"] == "warning"
+    assert found["problem"].startswith("no ElasticQuotaProfile has the tree 'pool-b'")
 
 
 def test_auto_asks_for_hierarchy(aliquot: Run) -> None:

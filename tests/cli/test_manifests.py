@@ -182,6 +182,8 @@ def test_webhooks_are_asked_about_all_quotas_and_no_statuses(aliquot: Run) -> No
         ("tensor-fusion.ai", "v1", "gpuresourcequotas"),
         ("scheduling.volcano.sh", "v1beta1", "queues"),
         ("scheduling.volcano.sh", "v1beta1", "podgroups"),
+        ("topology.volcano.sh", "v1alpha1", "hypernodes"),
+        ("quota.koordinator.sh", "v1alpha1", "elasticquotaprofiles"),
     }
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from rich.console import Console, RenderableType
 
-from aliquot.cli.show.queue_bars import gang_bars, queue_bars
+from aliquot.cli.drawing.queue_bars import gang_bars, queue_bars
 from aliquot.engine import GangSummary, NamespaceFigures, QueueSummary, Quota
 from aliquot.simulation.outcome import gangs, queue
 

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from aliquot.cli.show import signs
-from aliquot.cli.show.grid import Cell, table
-from aliquot.cli.show.quota_bars import quota_bars
+from aliquot.cli.drawing import signs
+from aliquot.cli.drawing.grid import Cell, table
+from aliquot.cli.drawing.quota_bars import quota_bars
 from tests.cli.test_queue_bars import lines
 from tests.docs.test_examples import ROOT
 

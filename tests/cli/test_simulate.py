@@ -62,6 +62,7 @@ def test_json_has_every_section_of_the_result(aliquot: Run) -> None:
     assert result["quotas"][0] == {
         "name": "a/quota",
         "parent": None,
+        "tree": None,
         "min": {"nvidia.com/gpu": "4"},
         "max": {"nvidia.com/gpu": "6"},
         "used": {"cpu": "3", "nvidia.com/gpu": "6"},

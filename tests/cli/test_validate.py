@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from aliquot.json import Body
-from tests.build.manifests import node, pod, priority_class, quota, timeline, workload
+from tests.build.manifests import node, pod, priority_class, queue, quota, timeline, workload
 from tests.cli.conftest import Run
 
 GPU = "nvidia.com/gpu"
@@ -285,7 +285,6 @@ def _required(kind: str) -> Body:
 @pytest.mark.parametrize(
     ("version", "kind", "what"),
     [
-        ("quota.koordinator.sh/v1alpha1", "ElasticQuotaProfile", "no quota is made of it"),
         ("scheduling.koordinator.sh/v1alpha1", "Reservation", "no room is kept for it"),
         ("tensor-fusion.ai/v1", "TensorFusionWorkload", "no pods are made of it"),
         ("flow.volcano.sh/v1alpha1", "JobFlow", "no pods are made of it"),
@@ -403,3 +402,72 @@ def test_volumes_that_a_cluster_never_has_are_warnings(aliquot: Run) -> None:
         ),
     ]
     assert warnings(aliquot, mounts("a/p", "nowhere")) == []
+
+
+A100, V100 = "gpu.aliquot.dev/a100", "gpu.aliquot.dev/v100"
+
+
+def cards_of(model: str, count: int = 8) -> Body:
+    body = node(model, gpu=count)
+    body["metadata"]["labels"] = {"nvidia.com/gpu.product": model}
+    return body
+
+
+def test_mins_by_model_above_the_cards_there_are(aliquot: Run) -> None:
+    found = warnings(aliquot, cards_of("a100"), quota("a", {A100: 5}), quota("b", {A100: 4}))
+    assert {(field, problem.removeprefix("with this quota, ")) for _, field, problem in found} == {
+        (f"spec.min[{name}]", f"guarantees add up to 9 of 8 {name} that the nodes have")
+        for name in (GPU, A100)
+    }
+
+
+def test_mins_by_model_above_the_max_in_all(aliquot: Run) -> None:
+    one = quota("a", {A100: 3}, {"gpu": 2})
+    both = quota("b", {A100: 2, V100: 2}, {"gpu": 3})
+    found = findings(aliquot, cards_of("a100"), cards_of("v100"), one, both, code=1)
+    assert [(each["field"], each["problem"]) for each in found] == [
+        (f"spec.min[{A100}]", f"min 3, above max 2 {GPU}"),
+        (f"spec.min[{V100}]", f"with it, mins by model add up to 4, above max 3 {GPU}"),
+    ]
+
+
+def test_deserved_by_model_above_the_capability_in_all(aliquot: Run) -> None:
+    one = queue("q", capability={"gpu": 3}, deserved={A100: 2, V100: 2})
+    found = findings(aliquot, cards_of("a100"), cards_of("v100"), one, code=1)
+    assert [(each["field"], each["problem"]) for each in found] == [
+        (
+            f"spec.deserved[{V100}]",
+            f"with it, deserved shares by model add up to 4, above max 3 {GPU}",
+        )
+    ]
+
+
+def test_a_min_by_model_above_its_own_max(aliquot: Run) -> None:
+    found = findings(aliquot, cards_of("a100"), quota("a", {A100: 3}, {A100: 2}), code=1)
+    assert [each["problem"] for each in found] == ["min 3 is above max 2"]
+
+
+def test_a_model_that_no_node_has(aliquot: Run) -> None:
+    found = warnings(aliquot, cards_of("a100"), quota("a", {}, {"gpu.aliquot.dev/h100": 4}))
+    assert [(field, problem.partition(":")[0]) for _, field, problem in found] == [
+        ("spec.max[gpu.aliquot.dev/h100]", "no node has cards of the model h100")
+    ]
+
+
+def test_a_pod_above_the_max_of_every_model_it_can_run_on(aliquot: Run) -> None:
+    bounds = quota("a", {}, {A100: 2, V100: 4})
+    nodes = cards_of("a100"), cards_of("v100")
+    large, larger = pod("a/large", {"gpu": 3}), pod("a/larger", {"gpu": 5})
+    found = warnings(aliquot, *nodes, bounds, large, larger)
+    assert [(each, problem) for each, _, problem in found] == [
+        ("Pod a/larger", f"can never start: asks for 5 {A100}, max is 2 in quota a/quota")
+    ]
+
+
+def test_children_may_name_a_model_that_their_parent_does_not(aliquot: Run) -> None:
+    parent, child = quota("p", {"gpu": 4}, {"gpu": 8}), quota("c", {"gpu": 4, A100: 2}, {"gpu": 8})
+    prefix = "quota.scheduling.koordinator.sh"
+    parent["metadata"]["labels"] = {f"{prefix}/is-parent": "true"}
+    child["metadata"]["labels"] = {f"{prefix}/parent": parent["metadata"]["name"]}
+    child["metadata"]["name"] = "child"
+    assert warnings(aliquot, cards_of("a100"), parent, child) == []

@@ -62,8 +62,7 @@ def test_tasks_that_need_more_than_the_whole_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"minMember": 0}, "spec.minMember: 0 is not between 1 and"),
-        ({"minMember": -2}, "spec.minMember: -2"),
+        ({"minMember": -2}, "spec.minMember: -2 is not between 0 and"),
         ({"minTaskMember": {"a": -1}}, "spec.minTaskMember[a]: -1 is not between 0 and"),
         ({"minResources": {"cpu": "x"}}, "spec.minResources[cpu]"),
     ],
@@ -72,6 +71,13 @@ def test_groups_that_make_no_sense(spec: Body, words: str) -> None:
     with pytest.raises(InputError) as caught:
         gang(read(group("a/g", **spec)))
     assert words in str(caught.value)
+
+
+def test_a_group_of_volcano_may_need_no_pod() -> None:
+    assert gang(read(group("a/g", minMember=0))).min_member == 1
+    other = read(group("a/g", minMember=0) | {"apiVersion": "scheduling.x-k8s.io/v1alpha1"})
+    with pytest.raises(InputError, match=r"spec\.minMember: 0 is not between 1 and"):
+        gang(other)
 
 
 def test_tasks_of_a_job_in_order() -> None:

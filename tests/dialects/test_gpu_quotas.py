@@ -119,11 +119,21 @@ def test_limits_below_requests() -> None:
         "error spec.total.limits.tflops: 50 is below requests.tflops 100"
     ]
     assert found({"requests": low, "limits": {"vram": "2Gi"}}) == []
+    assert found({"requests": low, "limits": figures(0, "2Gi")}) == [
+        "warning spec.total.limits.tflops: 0 is below requests.tflops 100"
+    ]
     assert found(None, {"maxRequests": low, "maxLimits": high}) == [
         "warning spec.single.maxLimits.tflops: 50 is below maxRequests.tflops 100"
     ]
     assert found(None, {"defaultRequests": low, "defaultLimits": high}) == [
         "warning spec.single.defaultLimits.tflops: 50 is below defaultRequests.tflops 100"
+    ]
+
+
+def test_compute_in_percent_bounds_nothing() -> None:
+    """TensorFusion's quotas have the field, and do not look at it."""
+    assert found({"requests": {"compute": 50, "vram": "1Gi"}}) == [
+        "warning spec.total.requests.compute: bounds nothing; state tflops"
     ]
 
 

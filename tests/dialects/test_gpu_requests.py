@@ -229,11 +229,11 @@ def test_keys_that_look_like_a_request() -> None:
     ] * 2
 
 
-def test_gangs_by_annotation_are_said_to_have_no_effect() -> None:
+def test_gangs_by_annotation_are_understood_and_unknown_words_of_them_named() -> None:
     job = workload("Job", "a/j", {})
     job["spec"]["template"] = asking(
-        job["spec"]["template"], vram_request="1Gi", gang_enabled="true", gang_min_members="2"
+        job["spec"]["template"], vram_request="1Gi", gang_enabled="true", gang_mode="Strict"
     )
-    said = [each for each in warned(job) if "gang-" in each]
-    assert len(said) == 2
-    assert all("is not considered yet: its pods start one by one" in each for each in said)
+    (said,) = [each for each in warned(job) if "gang-" in each]
+    assert "tensor-fusion.ai/gang-mode" in said
+    assert "is not considered" in said

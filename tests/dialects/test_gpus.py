@@ -7,7 +7,7 @@ import pytest
 from aliquot.dialects.configuration import Gpu
 from aliquot.dialects.core.nodes import node as read_node
 from aliquot.dialects.nos.cards import Cards, cards
-from aliquot.dialects.tensor_fusion.derived_gpus import MOST, devices
+from aliquot.dialects.tensor_fusion.derived_gpus import MOST, devices, domains
 from aliquot.dialects.tensor_fusion.gpu_rules import check_gpus
 from aliquot.dialects.tensor_fusion.gpus import device, outside_use, taken
 from aliquot.dialects.tensor_fusion.models import tflops
@@ -42,6 +42,25 @@ def test_a_gpu_as_it_is_written() -> None:
         pool="east",
         index=3,
     )
+
+
+def test_which_gpus_are_near_each_other() -> None:
+    body = gpu("g-1", "node-1", ("312", "40Gi"), ("100", "10Gi"), numaNode=1)
+    assert device(read(body)).domain == "numa-1"
+    body["metadata"].setdefault("labels", {})["aliquot.dev/gpu-domain"] = "nvlink-0"
+    assert device(read(body)).domain == "nvlink-0", "what a label says comes first"
+
+
+def test_which_cards_of_a_node_are_near_each_other() -> None:
+    body = node("n", cpu=8, gpu=4)
+    body["metadata"]["annotations"] = {"aliquot.dev/gpu-domains": "0-1,2-3"}
+    settings, manifest = SHARED, read(body)
+    found = devices(read_node(manifest, settings), settings, domains(manifest))
+    assert [each.domain for each in found] == ["0-1", "0-1", "2-3", "2-3"]
+    for wrong in ("0-1,1-2", "3-1", "a", "0-1,"):
+        body["metadata"]["annotations"] = {"aliquot.dev/gpu-domains": wrong}
+        with pytest.raises(InputError, match="is no list of ranges of cards"):
+            domains(read(body))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ import pytest
 
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.koordinator.rules import check_change, check_member, check_tree
+from aliquot.dialects.koordinator.tree_rules import check_pools, check_profile, check_profiles
 from aliquot.dialects.quota_index import build
+from aliquot.engine import Node
 from aliquot.json import Body
-from tests.build.manifests import KOORDINATOR, composite, quota, tree_quota
+from tests.build.manifests import KOORDINATOR, composite, profile, quota, tree_quota
 from tests.dialects.manifests import read
 
 PARENT = f"metadata.labels[{KOORDINATOR}parent]"
@@ -180,11 +182,14 @@ def test_a_key_may_come_to_parent_and_children_in_one_step() -> None:
         ((None, "t", None), ["a/x"]),
         (("", "t", None), ["a/x"]),
         ((None, "", None), []),
-        ((None, None, "t"), ["a/other"]),
-        (("t", None, "u"), ["a/other"]),
+        ((None, None, "t"), []),
+        (("t", None, "u"), []),
+        (("t", "u", "u"), ["a/x"]),
     ],
 )
-def test_there_is_one_tree_with_one_id(trees: tuple[str | None, ...], wrong: list[str]) -> None:
+def test_a_quota_is_in_the_tree_of_its_parent(
+    trees: tuple[str | None, ...], wrong: list[str]
+) -> None:
     ids: list[Body] = [{} if each is None else {"tree_id": each} for each in trees]
     bodies = [
         parent("a/p", **ids[0]),
@@ -193,9 +198,62 @@ def test_there_is_one_tree_with_one_id(trees: tuple[str | None, ...], wrong: lis
     ]
     if trees[2] is None:
         bodies.pop()
-    listed = found(*bodies)
+    listed = [each for each in found(*bodies) if each.severity == "error"]
     assert [each.object.removeprefix("ElasticQuota ") for each in listed] == wrong
-    assert all("not supported yet" in each.problem for each in listed if "other" in each.object)
+
+
+def test_a_tree_id_that_no_profile_has_is_a_warning() -> None:
+    def found(*bodies: Body) -> list[Finding]:
+        return list(check_tree(build([read(each) for each in bodies], "koordinator")))
+
+    bodies = [parent("a/p", tree_id="t"), tree_quota("a/x", parent="p")]
+    (finding,) = found(*bodies)
+    assert (finding.severity, finding.object) == ("warning", "ElasticQuota a/p")
+    assert finding.problem == (
+        "no ElasticQuotaProfile has the tree 't', so it has no nodes and its pods wait"
+    )
+    assert found(*bodies, profile("a/fast", "root", tree="t")) == []
+    (other,) = found(*bodies, profile("a/fast", "root", tree="u"))
+    assert other.problem.endswith("its pods wait; there are u")
+
+
+def test_profiles_that_promise_what_is_not_there() -> None:
+    def said(*bodies: Body) -> list[tuple[str, str]]:
+        nodes = [Node(name, (), (("zone", zone),)) for name, zone in (("m", "a"), ("n", "b"))]
+        profiles = [read(each) for each in bodies]
+        listed = [*check_profiles(profiles), *check_pools(profiles, nodes)]
+        assert {each.severity for each in listed} <= {"warning"}
+        return [(each.object, each.problem) for each in listed]
+
+    assert said(profile("x/p", "p", zone="a"), profile("x/q", "q", zone="b")) == []
+    assert said(profile("x/p", "p", zone="c")) == [
+        ("ElasticQuotaProfile x/p", "selects no node, so its tree has nothing to share")
+    ]
+    assert said(profile("x/p", "p", zone="a"), profile("x/q", "q", zone="a")) == [
+        (
+            "ElasticQuotaProfile x/q",
+            "selects m, as ElasticQuotaProfile x/p (test) does: both trees share what is there "
+            "but once",
+        )
+    ]
+    same = profile("x/p", "p", zone="a", tree="t"), profile("x/q", "q", zone="a", tree="t")
+    assert said(*same) == []
+    assert said(profile("x/p", "p", zone="a"), profile("x/q", "p", zone="b")) == [
+        (
+            "ElasticQuotaProfile x/q",
+            "p is kept already by ElasticQuotaProfile x/p (test); this profile only adds nodes",
+        )
+    ]
+
+
+def test_what_of_a_profile_cannot_be_read_is_a_warning() -> None:
+    body = profile("x/p", "p", zone="a", ratio="1.5")
+    body["metadata"]["annotations"] = {f"{KOORDINATOR}resource-keys": "cpu"}
+    assert [(each.severity, each.problem) for each in check_profile(read(body))] == [
+        ("warning", "'1.5' is no number above 0 and at most 1; all that the nodes have counts"),
+        ("warning", 'is not a JSON list of names, such as ["cpu"]; cpu and memory count instead'),
+    ]
+    assert list(check_profile(read(profile("x/p", "p", zone="a", ratio="0.5")))) == []
 
 
 def test_a_tree_id_below_a_parent_without_one_is_refused_at_every_depth() -> None:
@@ -311,7 +369,13 @@ def test_what_cannot_be_read_is_a_warning() -> None:
     assert problem.startswith("cpu: 'many' is not a quantity")
     body = tree_quota("a/x")
     body["metadata"]["annotations"] = {f"{KOORDINATOR}admission": "{}"}
-    assert [problem for _, _, problem in alone(body)] == ["is not considered yet"]
+    assert alone(body) == []
+    body["metadata"]["annotations"] = {f"{KOORDINATOR}admission": "{cpu: 1}"}
+    assert [problem for _, _, problem in alone(body)] == ["is not JSON; max is the limit instead"]
+    body["metadata"]["annotations"] = {f"{KOORDINATOR}total-resource": "[]"}
+    body["metadata"]["labels"] = {f"{KOORDINATOR}is-root": "true"}
+    ((_, _, problem),) = alone(body)
+    assert problem == 'is not a JSON map, such as {"cpu": 4}; it is as if it were not written'
 
 
 def test_quotas_that_take_pods_from_everywhere_stand_alone() -> None:

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from aliquot.dialects.core import pods, volumes
+from aliquot.dialects.core import pods
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Manifest, read
+from aliquot.dialects.core.storage import volumes
 from aliquot.engine import (
     CsiVolume,
     Disk,

@@ -56,18 +56,11 @@ def other(version: str, kind: str, **content: Any) -> dict[str, Any]:
 
 GROUP = {"minMember": 1}
 QUEUE = ("scheduling.volcano.sh/v1beta1", "Queue")
-ADMISSION = {"quota.scheduling.koordinator.sh/admission": "{}"}
 JOB = {"tasks": [{"name": "t", "replicas": 1, "template": {"spec": {"containers": [CONTAINER]}}}]}
 WARNED = {
     "resourceClaims": pod("p", resourceClaims=[{"name": "gpu", "resourceClaimName": "one"}]),
     "scheduleTimeoutSeconds": other(
         "scheduling.x-k8s.io/v1alpha1", "PodGroup", spec={**GROUP, "scheduleTimeoutSeconds": 9}
-    ),
-    "admission": other(
-        "scheduling.sigs.k8s.io/v1alpha1",
-        "ElasticQuota",
-        metadata={"annotations": ADMISSION},
-        spec={},
     ),
     "isolation: partitioned": other(
         "v1",
@@ -84,10 +77,10 @@ WARNED = {
     "affinity": other(*QUEUE, spec={"affinity": {"nodeGroupAffinity": {REQUIRED: ["g"]}}}),
     "extendClusters": other(*QUEUE, spec={"extendClusters": [{"name": "c", "weight": 1}]}),
     "dequeueStrategy: fifo": other(*QUEUE, spec={"dequeueStrategy": "fifo"}),
-    "networkTopology": other(
+    "subGroupPolicy": other(
         "scheduling.volcano.sh/v1beta1",
         "PodGroup",
-        spec={**GROUP, "networkTopology": {"mode": "hard", "highestTierAllowed": 1}},
+        spec={**GROUP, "subGroupPolicy": [{"name": "workers"}]},
     ),
     "policies": other(
         "batch.volcano.sh/v1alpha1",

@@ -46,7 +46,7 @@ def cluster(tmp_path: Path) -> Iterator[Path]:
     with subprocess.Popen(start, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
-            assert "kubeconfig" in server.stdout.readline()
+            assert any(line.startswith("kubeconfig: ") for line in server.stdout)
             until_it_works("kubectl", "apply", "-f", "docs/tasks/two-teams.yaml", on=kubeconfig)
             yield kubeconfig
         finally:

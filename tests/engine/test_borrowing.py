@@ -247,3 +247,16 @@ def test_a_claim_gives_up_what_its_group_borrows_not_what_all_do() -> None:
     world.pod("a", "p", amounts(gpu=1), priority=1)
     assert world.run() == {"a/p": "n"}
     assert world.evicted() == ["a/y-1", "a/y-2"]
+
+
+def test_a_lowered_quota_gives_back_only_what_its_own_min_names() -> None:
+    """Of anything else its pods may start beyond the sum of min: they would come back at once."""
+    world = World(eviction=EvictionKnobs(on_quota_lowered="evict"))
+    world.node("n", amounts(gpu=4, cpu=8))
+    world.quota("named", amounts(cpu=2))
+    world.quota("lowered", amounts(gpu=2))
+    world.pod("lowered", "runs", amounts(gpu=1, cpu=3))
+    assert world.run() == {"lowered/runs": "n"}
+    world.quota("lowered", amounts(gpu=1))
+    assert world.run() == {}
+    assert world.evicted() == []

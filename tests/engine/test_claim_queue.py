@@ -4,7 +4,9 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
+from aliquot.engine.books.node_classes import NodeClasses
 from aliquot.engine.columns import Resources
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.placement.ask import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Group, TurnQueue
@@ -27,11 +29,16 @@ def path(claim: Claim) -> tuple[Group, ...]:
     return (("namespace", namespace), ("job", namespace, job))
 
 
+def _ask(one: Pod) -> Ask:
+    resources = Resources()
+    return Ask(one.shape, resources, "pack", NodeClasses(resources))
+
+
 def lane_of(number: int, rng: random.Random) -> Lane:
     name = f"{rng.randrange(3)}-{rng.randrange(3)}-{number}"
     one = pod(name, (), "ns", created=rng.randrange(4))
     lane = Lane((number,))
-    lane.add(Claim((one,), (Ask(one.shape, Resources(), "pack"),), None))
+    lane.add(Claim((one,), (_ask(one),), None))
     return lane
 
 
@@ -50,7 +57,7 @@ def plain_first(claims: list[Claim], had: Had, depth: int = 0) -> Claim:
 def test_the_turn_is_that_of_the_group_that_has_had_least() -> None:
     for seed in range(150):
         rng, had = random.Random(seed), Had({})
-        queue = TurnQueue(path, had.turn)
+        queue = TurnQueue(path, had.turn, lambda lane, claim: True)
         lanes: list[Lane] = []
         for number in range(60):
             if rng.random() < 0.4 or not lanes:
@@ -76,3 +83,30 @@ def test_the_turn_is_that_of_the_group_that_has_had_least() -> None:
             if rng.random() < 0.1:
                 had.turns[("namespace", "0")] = 0
                 queue.reorder()
+
+
+def test_places_that_are_out_of_date_rank_no_group() -> None:
+    """A group whose claims have turns of their own is ranked by its first that is still there.
+
+    In group 0, a claim of a late turn has left its lane before it was tried: what is behind it
+    comes before group 1, as if it had never been there.
+    """
+    turns = {"0-0-late": 2, "0-0-next": 0, "1-0-other": 1}
+    queue = TurnQueue(
+        path, lambda group, claim: turns[claim.pods[0].name], lambda lane, claim: lane.due is claim
+    )
+    late, behind, other = (
+        Claim((one,), (_ask(one),), None)
+        for one in (pod(name, (), "ns", created=age) for age, name in enumerate(turns))
+    )
+    for claim in (late, behind, other):
+        lane = Lane((claim.uid,))
+        lane.add(claim)
+        lane.due = claim
+        queue.push(lane, claim)
+        if claim is late:
+            lane.due = None  # its place stays behind in the queue
+    queue.reorder()
+    first = queue.first()
+    assert first is not None
+    assert first[1] is behind

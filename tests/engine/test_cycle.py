@@ -34,14 +34,14 @@ class Tries:
 
     def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[str] = []
-        trial = engine._trial
-        assume = trial.assume
+        fit = engine._trial.fit
+        assume = fit.assume
 
         def counted(claim: Claim) -> Refusal | None:
             self.seen.append(claim.uid)
             return assume(claim)
 
-        monkeypatch.setattr(trial, "assume", counted)
+        monkeypatch.setattr(fit, "assume", counted)
 
     def take(self) -> list[str]:
         seen, self.seen = self.seen, []
@@ -165,7 +165,7 @@ def test_held_room_is_given_up_in_time() -> None:
 
 
 def test_a_cordoned_node_takes_no_new_pods() -> None:
-    cordon = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
+    cordon = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule", implied=True)
     engine = build(node_set("n1", 4), pod_set("p-1", 1))
     assert started(engine) == {"p-1": "n1"}
     engine.apply(node_set("n1", 4, taints=(cordon,)))
@@ -173,7 +173,7 @@ def test_a_cordoned_node_takes_no_new_pods() -> None:
     assert started(engine) == {}
     refusal = engine.why("p-2")
     assert refusal is not None
-    assert refusal.message == "0 of 1 nodes can hold it: 1 that take no new pods (cordoned)"
+    assert refusal.message == "0/1 nodes fit: 1 that take no new pods (cordoned)"
     engine.apply(node_set("n1", 4))
     assert started(engine) == {"p-2": "n1"}
 

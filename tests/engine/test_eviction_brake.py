@@ -41,7 +41,7 @@ def test_the_message_says_which_brake_with_the_numbers_and_when_it_opens() -> No
     assert "it needs 1, and 1 of 1 were made in the last minute" in told
     assert "eviction.maxPerMinute is 1" in told
     assert "the next may be made in 60 s" in told
-    assert "NoNodeFits: 0 of 1 nodes can hold it" in told
+    assert "NoNodeFits: 0/1 nodes fit" in told
     later = world.engine.why("owner/second", 40 * SECOND)
     assert later is not None
     assert "the next may be made in 30 s" in later.message

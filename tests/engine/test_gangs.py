@@ -151,3 +151,28 @@ def test_a_gang_without_a_quota_preempts_across_classes_of_nodes() -> None:
 
 _SIZES = {"": 32, "40GB": 40, "80GB": 80}
 """GB of the cards of a class of nodes."""
+
+
+def test_the_parts_of_a_gang_share_what_is_left_in_the_quotas_above_them() -> None:
+    world = World("hierarchy")
+    world.node("n", amounts(gpu=4))
+    world.quota("b", amounts(gpu=1), amounts(gpu=1), is_parent=True)
+    world.quota("bx", (), amounts(gpu=4), parent="b")
+    world.quota("by", (), amounts(gpu=4), parent="b")
+    world.gang("bx/gang", 2)
+    world.pod("bx", "one", amounts(gpu=1), gang="bx/gang")
+    world.pod("bx", "two", amounts(gpu=1), gang="bx/gang", quota="by")
+    assert world.run() == {}
+
+
+def test_a_gang_starts_once_its_queue_has_moved_from_below_a_closed_one() -> None:
+    world = World("queues")
+    world.node("n", amounts(gpu=4))
+    world.quota("p", is_parent=True, closed=True, default_weight=1)
+    world.quota("q", parent="p", default_weight=1)
+    world.gang("q/gang", 2)
+    for name in ("one", "two"):
+        world.pod("q", name, amounts(gpu=1), gang="q/gang")
+    assert world.run() == {}
+    world.quota("q", default_weight=1)
+    assert world.run() == {"q/one": "n", "q/two": "n"}

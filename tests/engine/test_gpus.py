@@ -250,7 +250,7 @@ def test_a_refusal_counts_what_every_filter_leaves() -> None:
     made.apply(PodSet(gpu_pod("p", gpu_ask(1, 8, count=2))))
     made.cycle()
     assert message(made, "p") == (
-        "0 of 1 nodes can hold it: 1 without devices for it "
+        "0/1 nodes fit: 1 without devices for it "
         "(there are 3, ready 2, enough left 1, 2 on one node 0)"
     )
     made.apply(PodSet(gpu_pod("q", gpu_ask(101, 1))))
@@ -263,12 +263,10 @@ def test_only_nodes_without_devices_are_told_to_be_without() -> None:
     made = engine(values.node_set("tiny", amounts(cpu=500), pods=110), device_set("d", "tiny"))
     made.apply(PodSet(gpu_pod("p", gpu_ask(1, 1))))
     made.cycle()
-    assert (
-        message(made, "p") == "0 of 1 nodes can hold it: 1 too little cpu (asks 1, most free 500m)"
-    )
+    assert message(made, "p") == "0/1 nodes fit: 1 too little cpu (asks 1, most free 500m)"
     made.apply(node_set("bare"))
     made.cycle()
-    told = "0 of 2 nodes can hold it: 1 too little cpu (asks 1, most free 64), 1 without devices"
+    told = "0/2 nodes fit: 1 too little cpu (asks 1, most free 500m), 1 without devices"
     assert message(made, "p").startswith(told)
 
 
@@ -403,3 +401,51 @@ def test_a_pod_is_no_demand_once_no_card_is_left_for_it(policy: str) -> None:
 def shares(world: World) -> dict[str, int]:
     """The runtime of every quota in cpu."""
     return {each.name: each.runtime["cpu"] for each in world.engine.summarise()}
+
+
+def test_cards_of_one_pod_are_near_each_other_first() -> None:
+    """Of four cards in two domains and two more in a third, by NVLink or NUMA node."""
+    made = engine(node_set())
+    for index, domain in enumerate(("a", "b", "a", "b", "c", "c", "c")):
+        made.apply(device_set(f"d{index}", index=index, domain=domain))
+    made.apply(PodSet(gpu_pod("two", gpu_ask(0, 0, 2, whole=True))))
+    assert run(made) == {"two": ("d0", "d2")}, "not c, which has more than are needed"
+    made.apply(PodSet(gpu_pod("three", gpu_ask(0, 0, 3, whole=True))))
+    assert run(made) == {"three": ("d4", "d5", "d6")}
+    made.apply(PodSet(gpu_pod("one", gpu_ask(0, 0, 1, whole=True))))
+    assert run(made) == {"one": ("d1",)}
+
+
+def test_cards_that_no_domain_has_enough_of_are_of_few_domains() -> None:
+    made = engine(node_set())
+    for index, domain in enumerate(("", "a", "b", "b", "c", "")):
+        made.apply(device_set(f"d{index}", index=index, domain=domain))
+    made.apply(PodSet(gpu_pod("three", gpu_ask(0, 0, 3, whole=True))))
+    (found,) = run(made).values()
+    assert found[:2] == ("d2", "d3")
+
+
+def test_a_device_that_has_moved_is_a_card_of_its_new_node_alone() -> None:
+    made = engine(node_set("a"), node_set("b"), device_set("d", "a"), device_set("e", "a"))
+    devices = books(made).devices
+    ask, slots = gpu_ask(10, 10), books(made).nodes.slots
+    assert devices.hold(ask)[[slots["a"], slots["b"]]].tolist() == [True, False]
+    made.apply(device_set("d", "b"))
+    assert devices.cards.names(slots["a"]) == ("e",)
+    assert devices.cards.names(slots["b"]) == ("d",)
+    made.apply(PodSet(gpu_pod("p", gpu_ask(100, 80), node="b", devices=("d",))))
+    assert devices.hold(ask)[[slots["a"], slots["b"]]].tolist() == [True, False]
+
+
+def test_a_bind_with_devices_that_comes_true_is_no_change_from_outside() -> None:
+    """After such changes, evictions may be made again: with owners that put pods back, for ever."""
+    made = engine(node_set(), device_set("n-0"), device_set("n-1"))
+    made.apply(PodSet(gpu_pod("p", gpu_ask(20, 1))))
+    outside = books(made).changes.outside.cursor()
+    (bind,) = (each for each in made.cycle(0) if isinstance(each, Bind))
+    bound = replace(bind.pod, node=bind.node, devices=bind.devices)
+    assert bound.devices
+    made.apply(PodSet(bound))
+    assert outside.read() == []
+    made.apply(PodSet(replace(bound, devices=("n-0", "n-1"))))
+    assert outside.read() == ["p"]

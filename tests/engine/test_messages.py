@@ -100,6 +100,16 @@ def test_a_claim_that_asks_for_no_more_than_that_is_not_told() -> None:
     )
 
 
+def test_a_claim_that_asks_for_more_than_all_guarantees_is_not_told_to_wait() -> None:
+    world = fair()
+    world.pod("a", "p", amounts(gpu=9))
+    world.run()
+    assert world.told("a/p").startswith(
+        "all quotas together: sum of min 8 nvidia.com/gpu, used 0, pod asks 9; that is more than "
+        "all of it, whatever is given back"
+    )
+
+
 def test_what_is_held_for_others_is_told_apart_from_what_is_used() -> None:
     world = World("capacity")
     world.node("n", amounts(gpu=8))
@@ -160,7 +170,7 @@ def test_where_one_class_of_nodes_is_full_it_is_told_why_another_will_not_do() -
     world.pod("a", "p", amounts(gpu=1), shape={"charges": charges})
     world.run()
     assert world.told("a/p") == (
-        "0 of 2 nodes can hold it: 1 too little nvidia.com/gpu (asks 1, most free 1); "
+        "0/2 nodes fit: 1 too little nvidia.com/gpu (asks 1, most free 0); "
         "of nodes of another class it is too much: quota a: max 40 memory, used 0, pod asks 80"
     )
 

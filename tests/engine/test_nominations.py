@@ -245,3 +245,15 @@ def test_what_is_reserved_is_not_above_a_lowered_max() -> None:
     world.quota("a", amounts(gpu=5), amounts(gpu=5))
     world.run(80)
     assert world.evicted() == []
+
+
+def test_claims_that_found_no_victims_are_tried_again_once_a_node_is_lost() -> None:
+    """A claim whose hold ended may take it again then; nothing else happens that would wake it."""
+    world = World(eviction=EvictionKnobs(node_lost_after=600 * SECOND))
+    world.node("n", amounts(gpu=1), ready=False, not_ready_since=0)
+    world.cycle(599)
+    news = world.state.changes.victims.cursor()
+    world.cycle(599)
+    assert not news.read()
+    world.cycle(600)
+    assert news.read()

@@ -202,7 +202,7 @@ def test_room_that_is_scattered_over_nodes_is_told_so() -> None:
     world.pod("a", "p", amounts(gpu=4))
     world.run()
     assert world.told("a/p") == (
-        "0 of 2 nodes can hold it: 2 too little nvidia.com/gpu (asks 4, most free 3); "
+        "0/2 nodes fit: 2 too little nvidia.com/gpu (asks 4, most free 3); "
         "it needs one node with 4 nvidia.com/gpu (most free on one node is 3)"
     )
 

@@ -68,6 +68,10 @@ class World:
         """The cluster shows what was decided."""
         self.apply(PodSet(replace(bind.pod, node=bind.node, devices=bind.devices)))
 
+    def gone(self, path: str) -> None:
+        """A pod has ended, or was deleted."""
+        self.apply(PodGone(path))
+
     def evicted(self) -> list[str]:
         """Those evicted since this was last asked."""
         gone, self.evictions = self.evictions, []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from aliquot.kube.control import pod_status
+from aliquot.kube.execution import pod_status
 
 
 @pytest.fixture(autouse=True)

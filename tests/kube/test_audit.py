@@ -12,8 +12,8 @@ from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.state import State
 from aliquot.kube.api.resource import NODES
-from aliquot.kube.control.objects import Objects
-from aliquot.kube.control.pods import Pods
+from aliquot.kube.intake.objects import Objects
+from aliquot.kube.intake.pods import Pods
 from aliquot.kube.observe.audit import violations
 from aliquot.mirror.mirror import Mirror
 from aliquot.mirror.pod_record import PodRecord

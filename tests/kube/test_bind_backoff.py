@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from aliquot.engine import Pod, Shape
-from aliquot.kube.control import bind_backoff
-from aliquot.kube.control.bind_backoff import BindBackoff
+from aliquot.kube.intake import bind_backoff
+from aliquot.kube.intake.bind_backoff import BindBackoff
 
 POD = Pod("uid", "team-a", "p", Shape(()))
 

@@ -4,8 +4,8 @@ from typing import cast
 
 from aliquot.engine import Engine, Event, EvictionKnobs, EvictionsPaused, Knobs, PodGone, PodSet
 from aliquot.kube.control.brake_report import BrakeReport
-from aliquot.kube.control.events import Events, InvolvedObject
-from aliquot.kube.control.eviction_pause import ANNOTATION, PauseSwitch
+from aliquot.kube.execution.events import Events, InvolvedObject
+from aliquot.kube.intake.eviction_pause import ANNOTATION, PauseSwitch
 from aliquot.kube.observe.health import Health
 from aliquot.kube.observe.metrics import Metrics
 from tests.build import values

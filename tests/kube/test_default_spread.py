@@ -11,9 +11,9 @@ from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.nos.cards import Cards
 from aliquot.engine import NO_RULES, DefaultConstraint, Event, Pod, PodSet, Requirement
 from aliquot.kube.api.resource import OWNERS, SERVICES, Resource
-from aliquot.kube.control.intake import Intake
-from aliquot.kube.control.objects import Objects, shape_of
-from aliquot.kube.control.pods import Pods
+from aliquot.kube.intake.intake import Intake
+from aliquot.kube.intake.objects import Objects, shape_of
+from aliquot.kube.intake.pods import Pods
 from aliquot.mirror.mirror import Mirror
 from tests.build import manifests
 from tests.kube.workshop import Answers

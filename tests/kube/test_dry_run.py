@@ -4,7 +4,7 @@ from structlog.testing import capture_logs
 
 from aliquot.engine.model.decisions import Bind, Evict, Nominate, Wait
 from aliquot.engine.model.reasons import Reason, Refusal
-from aliquot.kube.control.dry_run import log_decisions
+from aliquot.kube.execution.dry_run import log_decisions
 from tests.build.values import pod
 
 

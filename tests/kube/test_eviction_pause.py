@@ -7,7 +7,7 @@ from aliquot.engine.model.decisions import evictions
 from aliquot.engine.model.events import Event
 from aliquot.json import Body
 from aliquot.kube.api.resource import NAMESPACES
-from aliquot.kube.control.eviction_pause import ANNOTATION, Pause, PauseSwitch, pause_of
+from aliquot.kube.intake.eviction_pause import ANNOTATION, Pause, PauseSwitch, pause_of
 from tests.kube.workshop import Workshop, lent, nominations, play
 
 NOON = 1_767_268_800 * 10**9

@@ -10,8 +10,8 @@ import pytest
 from aliquot.engine import SECOND, Evict, Reason
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
-from aliquot.kube.control.evictor import Evictor, Limits
-from aliquot.kube.control.writer import Write, Writer
+from aliquot.kube.execution.evictor import Evictor, Limits
+from aliquot.kube.execution.writer import Write, Writer
 from tests.build.values import pod
 from tests.kube.workshop import Answers
 
@@ -36,7 +36,7 @@ class Bench:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, delete_after: float = 60.0) -> None:
         self.answers, self.told, self.owed = Answers(), list[str](), True
         self.now = 0.0
-        monkeypatch.setattr("aliquot.kube.control.evictor.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("aliquot.kube.execution.evictor.time.monotonic", lambda: self.now)
         self._writes: list[Write] = []
         writer = type("Writes", (), {"add": lambda _, write: self._writes.append(write)})()
         self.evictor = Evictor(

@@ -1,8 +1,15 @@
 """What is carried out, and what becomes of it when the cluster has other ideas."""
 
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from prometheus_client import generate_latest
+
 from aliquot.engine.model.decisions import Bind, Nominate, evictions
 from aliquot.errors import ApiError
 from aliquot.kube.observe.audit import violations
+from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot
 from tests.build.engines import books, nominated
 from tests.kube.workshop import Workshop, always, lent, nominations, play, watched_pod
 
@@ -195,7 +202,7 @@ def test_the_event_of_a_refusal_begins_with_its_word_and_the_condition_has_it_ap
     (said,) = shop.answers.to("/pods/p/status")
     (condition,) = said["status"]["conditions"]
     assert condition["reason"] == "Unschedulable"
-    assert condition["message"].startswith("0 of 1 nodes can hold it")
+    assert condition["message"].startswith("0/1 nodes fit")
     assert failures(shop, "p") == [f"NoNodeFits: {condition['message']}"]
 
 
@@ -228,3 +235,48 @@ def test_a_pod_is_told_once_that_a_budget_keeps_its_victim() -> None:
         ]
 
     play(story)
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_what_an_evicted_pod_has_run_is_counted_as_lost(
+    gone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if it has gone from the books by the time that the eviction is answered."""
+    began = datetime.now(UTC) - timedelta(hours=2)
+
+    async def story(shop: Workshop) -> None:
+        lent(shop)
+        shop.pod("x1", "b", 2, node="n1", startTime=began.isoformat())
+        shop.pod("x2", "b", 2, node="n2", startTime=began.isoformat())
+        shop.pod("p", "a", 2)
+        (eviction,) = evictions(shop.decide())
+        if gone:
+            monkeypatch.setattr(shop.engine, "is_wanted", lambda _: True)
+            shop.intake.pods.gone(eviction.pod.uid)
+        await shop.write()
+        quotas = tuple(shop.engine.summarise())
+        shop.metrics.snapshot = MetricsSnapshot(quotas=quotas)
+
+    metrics = play(story).metrics
+    labels = {"quota": "b/q", "tree": "", "resource": "nvidia.com/gpu"}
+    name = "aliquot_evicted_resource_seconds_total"
+    lost = metrics.registry.get_sample_value(name, labels)
+    assert lost == pytest.approx(2 * 7200, abs=60)
+
+
+def test_what_was_not_evicted_is_not_lost() -> None:
+    began = datetime.now(UTC) - timedelta(hours=2)
+
+    async def story(shop: Workshop) -> None:
+        lent(shop)
+        for number in (1, 2):
+            shop.pod(f"x{number}", "b", 2, node=f"n{number}", startTime=began.isoformat())
+        shop.pod("p", "a", 2)
+        shop.answers.refuse["/eviction"] = always(403)
+        assert evictions(shop.decide())
+        await shop.write()
+        shop.metrics.snapshot = MetricsSnapshot(quotas=tuple(shop.engine.summarise()))
+
+    found = generate_latest(play(story).metrics.registry).decode()
+    lines = re.findall(r"^aliquot_evicted_resource_seconds_total\{.*\} (.*)$", found, re.MULTILINE)
+    assert set(lines) == {"0.0"}

@@ -7,8 +7,8 @@ import pytest
 from aliquot.engine.model.decisions import Evict, Nominate, evictions
 from aliquot.engine.model.events import Event, EvictFailed
 from aliquot.engine.model.reasons import Reason
-from aliquot.kube.control import bind_backoff
-from aliquot.kube.control.write_results import BindRefused, EvictionRefused
+from aliquot.kube.exchange.write_results import BindRefused, EvictionRefused
+from aliquot.kube.intake import bind_backoff
 from aliquot.kube.observe.audit import violations
 from tests.kube.workshop import Workshop, always, lent, nominations, play
 

@@ -8,6 +8,7 @@ import pytest
 from aliquot.json import Body
 from aliquot.kube.install.all_objects import objects
 from aliquot.kube.install.installation import Installation
+from aliquot.questions.sources.cluster import LISTED
 from tests.cluster.install import permissions
 
 ACCOUNTS = {"aliquot-scheduler": permissions.SCHEDULER, "aliquot-webhook": permissions.WEBHOOK}
@@ -83,13 +84,25 @@ def test_nothing_in_the_cluster_creates_namespaces() -> None:
         assert ("create", "", "namespaces", "") not in rights(role)
 
 
+def test_the_reader_may_list_all_that_questions_list() -> None:
+    allowed = {
+        (group, plural)
+        for rule in roles(Installation())["aliquot-reader"]["rules"]
+        for group in rule["apiGroups"]
+        for plural in rule["resources"]
+        if "list" in rule["verbs"]
+    }
+    assert {(each.group, each.plural) for each in LISTED} <= allowed
+
+
 def test_protected_metrics_need_reviews_and_give_a_role_to_read_them() -> None:
     found = roles(Installation(metrics_auth=True))
     asked = "create: tokenreviews.authentication.k8s.io subjectaccessreviews.authorization.k8s.io"
     for account in ACCOUNTS:
         expected = permissions.rights(asked, at_home=False)
         assert rights(found[f"{account}-metrics-auth"]) == expected
-    rule = {"nonResourceURLs": ["/metrics", "/debug/invariants"], "verbs": ["get"]}
+    paths = ["/metrics", "/debug/invariants", "/debug/decisions"]
+    rule = {"nonResourceURLs": paths, "verbs": ["get"]}
     assert found["aliquot-metrics-reader"]["rules"] == [rule]
     assert not any("metrics" in name for name in roles(Installation()))
     without = roles(Installation(metrics_auth=True, webhook=False))

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from aliquot.engine.model.decisions import Bind, Evict, Nominate, Wait
 from aliquot.engine.model.gpu import GpuAmount
 from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quantity import LIMIT
-from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.model.reasons import EVICTION_REASONS, Reason, Refusal
 from aliquot.engine.model.summaries import GangSummary, GpuQuotaSummary, QueueSummary, QuotaSummary
+from aliquot.kube.observe import catalogue
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot
 from aliquot.kube.shadow.comparison import Comparison
@@ -62,6 +64,8 @@ def metrics() -> Metrics:
 
 
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    if name.startswith("quota_"):
+        labels = {"tree": ""} | labels
     return metrics.registry.get_sample_value(f"aliquot_{name}", labels)
 
 
@@ -212,13 +216,67 @@ def test_names_and_units_are_as_prometheus_wants_them(metrics: Metrics) -> None:
             assert not {"pod", "uid", "gang"} & set(sample.labels), name
 
 
-def test_alerts_ask_for_metrics_that_there_are(metrics: Metrics) -> None:
-    alerts = re.findall(r"^```promql\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-    assert len(alerts) >= 3
-    known = {re.sub(r"(_total|_bucket|_sum|_count)$", "", name) for name in kinds(metrics)}
-    for alert in alerts:
-        for name in re.findall(r"\baliquot_\w+", alert):
-            assert re.sub(r"(_total|_bucket|_sum|_count)$", "", name) in known, name
+def test_the_catalogue_and_the_registries_agree(metrics: Metrics, asked: webhook.Metrics) -> None:
+    """Nothing is listed that no replica has, and no replica has what is not listed."""
+    metrics.registry.register(ShadowCollector(Comparison()))
+    listed = {each.name: each.type for each in catalogue.METRICS}
+    assert len(listed) == len(catalogue.METRICS), "each of them once"
+    assert listed == kinds(metrics, asked)
+    described = {name: labels for name, _, labels in ROW.findall(PAGE.read_text())}
+    for each in catalogue.METRICS:
+        assert set(re.findall(r"`(\w+)`", described[each.name])) == set(each.labels), each.name
+
+
+def test_a_selector_names_only_labels_that_there_are() -> None:
+    used, wait = catalogue.QUOTA_USED, catalogue.POD_WAIT
+    assert used.where(quota='=~"a|b"') == 'aliquot_quota_used{quota=~"a|b"}'
+    assert wait.bucket(le='="+Inf"') == 'aliquot_pod_wait_seconds_bucket{le="+Inf"}'
+    with pytest.raises(ValueError, match="no label pod"):
+        used.where(pod='="a"')
+    with pytest.raises(ValueError, match="no matcher"):
+        used.where(quota="a")
+    with pytest.raises(ValueError, match="no histogram"):
+        used.bucket()
+
+
+def test_what_is_lent_owed_and_passed_is_shown_of_every_quota() -> None:
+    borrower = quota()
+    lender = replace(
+        borrower, name="team-b/gpu", borrowed={}, idle={"nvidia.com/gpu": 3}, tree="pool"
+    )
+    metrics = Metrics()
+    metrics.snapshot = MetricsSnapshot(
+        quotas=[borrower, lender],
+        owed={"team-b/gpu": {"nvidia.com/gpu": 1}},
+        passed={"team-a/gpu": 90.0, "": 5.0},
+    )
+    b = {"quota": "team-b/gpu", "tree": "pool"}
+    assert value(metrics, "quota_lent", resource="nvidia.com/gpu", **b) == 2
+    assert value(metrics, "quota_owed", resource="nvidia.com/gpu", **b) == 1
+    assert value(metrics, "quota_owed", quota="team-a/gpu", resource="nvidia.com/gpu") == 0
+    passed = "passed_claim_seconds"
+    assert value(metrics, passed, quota="team-a/gpu", tree="") == 90
+    assert value(metrics, passed, quota="", tree="") == 5
+    assert value(metrics, passed, **b) == 0
+
+
+def test_lost_work_is_counted_from_0_by_quota_and_goes_with_it(metrics: Metrics) -> None:
+    name = "evicted_resource_seconds_total"
+    labels = {"quota": "team-a/gpu", "tree": ""}
+    assert value(metrics, name, resource="nvidia.com/gpu", **labels) == 0
+    metrics.evicted("team-a/gpu", {"cpu": 500, "nvidia.com/gpu": 2}, 60)
+    metrics.evicted("team-a/gpu", {"nvidia.com/gpu": 1}, 30)
+    assert value(metrics, name, resource="nvidia.com/gpu", **labels) == 150
+    assert value(metrics, name, resource="cpu", **labels) == 30
+    metrics.snapshot = MetricsSnapshot()
+    assert value(metrics, name, resource="nvidia.com/gpu", **labels) is None
+
+
+def test_evictions_are_counted_from_0() -> None:
+    found = {each: value(Metrics(), "evictions_total", reason=each) for each in EVICTION_REASONS}
+    assert set(found.values()) == {0}
+    page = (PAGE.parent / "reasons.md").read_text().partition("## Why a pod is evicted")[2]
+    assert set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) == set(EVICTION_REASONS)
 
 
 def test_a_library_is_not_told_of_any_of_this() -> None:

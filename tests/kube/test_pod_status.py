@@ -9,10 +9,10 @@ import pytest
 
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
-from aliquot.kube.control import pod_status
-from aliquot.kube.control.pod_status import PodStatus
-from aliquot.kube.control.shown_status import ShownStatus
-from aliquot.kube.control.writer import Writer
+from aliquot.kube.exchange.shown_status import ShownStatus
+from aliquot.kube.execution import pod_status
+from aliquot.kube.execution.pod_status import PodStatus
+from aliquot.kube.execution.writer import Writer
 from tests.build.values import pod
 from tests.kube.workshop import Answers, Body
 

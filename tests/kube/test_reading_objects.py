@@ -27,9 +27,9 @@ from aliquot.engine.model.gpu import GpuBound
 from aliquot.engine.model.pod_rules import PodRules
 from aliquot.errors import InputError
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, NODES, PRIORITY_CLASSES
-from aliquot.kube.control.objects import Objects
-from aliquot.kube.control.pods import Pods
-from aliquot.kube.control.sharing_mode import PodHints, one_policy, sharing_mode
+from aliquot.kube.intake.objects import Objects
+from aliquot.kube.intake.pods import Pods
+from aliquot.kube.intake.sharing_mode import PodHints, one_policy, sharing_mode
 from aliquot.mirror.mirror import Mirror
 from tests.build import manifests
 

@@ -8,7 +8,7 @@ from aliquot.dialects.nos.cards import Cards
 from aliquot.engine import Event, NodeDrivers, StorageGone, StorageSet
 from aliquot.json import Body
 from aliquot.kube.api.resource import CLAIMS, STORAGE, VOLUMES, Resource
-from aliquot.kube.control.objects import Objects, shape_of
+from aliquot.kube.intake.objects import Objects, shape_of
 from aliquot.mirror.mirror import Mirror
 
 _BY_KIND = {each.kind: each for each in (CLAIMS, VOLUMES, *STORAGE)}

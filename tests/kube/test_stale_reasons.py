@@ -4,8 +4,8 @@ import pytest
 
 from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.engine import Refusal
-from aliquot.kube.control import stale_reasons
-from aliquot.kube.control.stale_reasons import StaleReasons
+from aliquot.kube.execution import stale_reasons
+from aliquot.kube.execution.stale_reasons import StaleReasons
 from tests.kube.workshop import SECOND, Workshop, play
 
 
@@ -67,6 +67,6 @@ def test_pods_that_wait_alike_are_looked_into_once(monkeypatch: pytest.MonkeyPat
         assert len(asked) == 2
         for name in ("p", "q", "r", "other"):
             (said,) = shop.answers.to(f"/pods/{name}/status")
-            assert "0 of 2 nodes" in said["status"]["conditions"][0]["message"]
+            assert "0/2 nodes fit" in said["status"]["conditions"][0]["message"]
 
     play(story)

@@ -10,7 +10,7 @@ from aliquot.dialects.core.manifest import Key
 from aliquot.dialects.nos.cards import Cards
 from aliquot.json import Body
 from aliquot.kube.api.resource import CUSTOM, Resource
-from aliquot.kube.control.objects import Objects
+from aliquot.kube.intake.objects import Objects
 from aliquot.kube.watch.known_names import Name
 from aliquot.kube.watch.valid_objects import ValidObjects
 from aliquot.kube.webhook.cache import Cache

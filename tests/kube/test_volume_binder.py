@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import pytest
 
-from aliquot.dialects.core.volumes import BIND_COMPLETED, SELECTED_NODE
+from aliquot.dialects.core.storage.volumes import BIND_COMPLETED, SELECTED_NODE
 from aliquot.engine import Bind, VolumeBinding
 from aliquot.errors import ApiError, UnreachableError
 from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CLAIMS, VOLUMES
-from aliquot.kube.control.shown_volumes import ShownVolumes
-from aliquot.kube.control.volume_binder import VolumeBinder
-from aliquot.kube.control.writer import Write, Writer
+from aliquot.kube.exchange.shown_volumes import ShownVolumes
+from aliquot.kube.execution.volume_binder import VolumeBinder
+from aliquot.kube.execution.writer import Write, Writer
 from tests.build.values import pod
 from tests.kube.workshop import Answers, always
 
@@ -74,7 +74,7 @@ class Bench:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, timeout: float = 600.0) -> None:
         self.objects, self.shown, self.told = Objects(), ShownVolumes(), list[str]()
         self.now, self.there, self.timeout = 0.0, True, timeout
-        monkeypatch.setattr("aliquot.kube.control.volume_binder.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("aliquot.kube.execution.volume_binder.time.monotonic", lambda: self.now)
         self.shown.nodes = {"n1": {"zone": "z1"}, "n2": {"zone": "z2"}}
         self.shown_paths = set[str]()
         for claim in (DATA, LOGS, MADE):

@@ -8,7 +8,7 @@ import pytest
 from aliquot.engine import SECOND, Bind, VolumeBinding
 from aliquot.engine.model.reasons import Reason
 from aliquot.kube.api.resource import CLAIMS
-from aliquot.kube.control import volume_binder
+from aliquot.kube.execution import volume_binder
 from tests.kube.workshop import Workshop, always, play
 
 CLAIM = "a/data"

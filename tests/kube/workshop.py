@@ -8,17 +8,17 @@ import msgspec
 
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.dialects.core.objects import NodeWire, PodWire
-from aliquot.dialects.core.volumes import BIND_COMPLETED
+from aliquot.dialects.core.storage.volumes import BIND_COMPLETED
 from aliquot.engine.cycle import Engine
 from aliquot.engine.model.decisions import Decision
 from aliquot.errors import ApiError
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CLAIMS, CUSTOM, NODES, VOLUMES
-from aliquot.kube.control.events import Events
-from aliquot.kube.control.executor import Executor
-from aliquot.kube.control.intake import Intake
-from aliquot.kube.control.pod_status import PodStatus
-from aliquot.kube.control.writer import Writer
+from aliquot.kube.execution.events import Events
+from aliquot.kube.execution.executor import Executor
+from aliquot.kube.execution.pod_status import PodStatus
+from aliquot.kube.execution.writer import Writer
+from aliquot.kube.intake.intake import Intake
 from aliquot.kube.observe.metrics import Metrics
 from tests.build import manifests
 
@@ -79,8 +79,9 @@ class Workshop:
         self.intake = Intake(client, configuration, policy, lambda: None)
         events = Events(client, self.writer)
         self.pod_status = PodStatus(client, self.writer, lambda: self.intake.pods.shown)
+        self.metrics = Metrics()
         self.executor = Executor(
-            *(self.engine, client, self.writer, self.pod_status, events, Metrics()),
+            *(self.engine, client, self.writer, self.pod_status, events, self.metrics),
             *(self.intake.feed.report, lambda: None),
             shown_volumes=self.intake.shown_volumes,
         )

@@ -39,12 +39,12 @@ _PLANTS = [
     ("local/cluster.py", "import aliquot.bench.figure"),
     ("bench/figure.py", "import aliquot.cli.main"),
     ("mirror/statuses.py", "import aliquot.engine.state"),
-    ("kube/control/executor.py", "import aliquot.kube.control.intake"),
-    ("kube/control/pod_status.py", "import aliquot.mirror.mirror"),
-    ("kube/control/evictor.py", "import aliquot.kube.control.feed"),
-    ("kube/control/intake.py", "import aliquot.kube.control.executor"),
-    ("kube/control/feed.py", "import aliquot.kube.control.pod_status"),
-    ("kube/control/pods.py", "import aliquot.kube.control.binder"),
+    ("kube/execution/executor.py", "import aliquot.kube.intake.intake"),
+    ("kube/execution/pod_status.py", "import aliquot.mirror.mirror"),
+    ("kube/execution/evictor.py", "import aliquot.kube.intake.feed"),
+    ("kube/intake/intake.py", "import aliquot.kube.execution.executor"),
+    ("kube/intake/feed.py", "import aliquot.kube.execution.pod_status"),
+    ("kube/intake/pods.py", "import aliquot.kube.execution.binder"),
 ]
 
 

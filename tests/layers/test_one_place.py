@@ -12,7 +12,7 @@ RULES = {
     r"\b2_?000_?00[01]_?000\b": "engine/model/system_namespaces.py",
     r"\"system-(cluster|node)-critical\"": "dialects/priorities.py",
     r"\b100_000\b.*\n\"\"\"The most pods": "dialects/core/objects.py",
-    r"\"batch.kubernetes.io/": "dialects/workloads.py",
+    r"\"batch.kubernetes.io/": "dialects/core/labels.py",
     r"\(\"Succeeded\", \"Failed\"\)|\{\"Succeeded\", \"Failed\"\}": "dialects/core/pods.py",
     r"\[\"lastTransitionTime\"\] if": "server/controllers/conditions.py",
     r"round\(\w*\.?share|\* _PERCENT >|\* 100 >": "engine/model/ratio.py",

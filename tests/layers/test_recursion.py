@@ -17,6 +17,7 @@ ALLOWED = {
     "dialects/core/documents.py": {"unpack": DOCUMENTS},
     "dialects/schemas/known_kinds.py": {"_lenient": SCHEMAS},
     "dialects/schemas/kubernetes.py": {"_of": SCHEMAS},
+    "dialects/core/shown_times.py": {"_within": DOCUMENTS},
     "dialects/schemas/misfits.py": {"_walk": DOCUMENTS},
     "engine/model/checks.py": {"_problem": SCHEMAS, "_conforms": SCHEMAS, "_words": SCHEMAS},
     "engine/queue/claim.py": {
@@ -30,10 +31,14 @@ ALLOWED = {
     },
     "engine/reclaim/victim_set.py": {"_Search._branch": "at most 200 units are searched"},
     "json.py": dict.fromkeys(("fresh", "without_nulls", "same", "go_text"), DOCUMENTS),
-    "kube/control/dry_run.py": {"log_decisions": VICTIMS},
+    "kube/execution/dry_run.py": {"log_decisions": VICTIMS},
     "kube/observe/metrics.py": {"Metrics.decided": VICTIMS},
     "kube/control/operator.py": {"merge_patch": "two statuses that Aliquot writes"},
     "kube/observe/logs.py": {"_redacted": "what a line of the log holds"},
+    "mirror/recording.py": {"_plain": "the values of an event", "_value": DOCUMENTS},
+    "questions/cures/search.py": {"_fields": "patches that Aliquot proposes"},
+    "questions/cures/proposal.py": {"_merged": "patches that Aliquot proposes"},
+    "questions/cures/templates.py": {"nested": "lists above a pod template: two"},
     "server/ownership/comparison.py": {"all_fields": DOCUMENTS, "_claimed": DOCUMENTS},
     "server/ownership/creation.py": {"_from_empty": DOCUMENTS},
     "server/ownership/field_set.py": dict.fromkeys(

@@ -12,7 +12,7 @@ A run that failed is played again, with all events and decisions written down, b
 
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
 from random import Random
 
@@ -25,6 +25,7 @@ from aliquot.engine import (
     Evict,
     NodeSet,
     Nominate,
+    Pod,
     PodGone,
     PodSet,
     QuotaSet,
@@ -35,7 +36,6 @@ from aliquot.engine import (
     evictions,
 )
 from tests.build.engines import books
-from tests.campaign import SOAK
 from tests.properties.books import check_books
 from tests.properties.observer import Observer
 from tests.properties.rough_cluster import RoughCluster
@@ -58,12 +58,18 @@ class LongRun:
     """One cluster, played from a seed."""
 
     def __init__(
-        self, seed: int, policy: str, write: Callable[[str], object] = lambda line: None
+        self,
+        seed: int,
+        policy: str,
+        write: Callable[[str], object] = lambda line: None,
+        patience: int = 0,
     ) -> None:
         self.write = write
         self.rng = Random(seed)
-        rules = RoughRules(Random(seed + 2)) if SOAK and seed % _RULES_EVERY == 0 else None
+        rules = RoughRules(Random(seed + 2)) if seed % _RULES_EVERY == 0 else None
         self.cluster = RoughCluster(self.rng, policy, seed % 50 == 49, rules)
+        eviction = replace(self.cluster.knobs.eviction, patience=patience)
+        self.cluster.knobs = replace(self.cluster.knobs, eviction=eviction)
         self.engine = Engine(policy, self.cluster.knobs)
         self.observer = Observer(self.engine, self.cluster.knobs.eviction.hold_for)
         self.chance = Random(seed + 1)
@@ -153,17 +159,27 @@ class LongRun:
             or len(acts[0].victims) > _MOST_TRIED
         ):
             return  # what else was decided in this cycle may be the reason
-        victims = [each.pod.uid for each in acts[0].victims]
         for spared in (each for each in acts[0].victims if each.pod.gang is None):
-            fresh = self.rebuilt()
-            for uid in victims:
-                if uid != spared.pod.uid:
-                    fresh.apply(PodGone(uid))
-            fresh._gang_claims.refresh()
-            why = fresh.why(acts[0].pods[0].uid)
-            assert why is not None or self._would_grow(fresh, acts[0], spared), (
-                f"{spared.pod.uid} was not in the way of {acts[0].pods[0].uid}"
-            )
+            others = [each.pod for each in acts[0].victims if each is not spared]
+            claimant = acts[0].pods[0].uid
+            fresh = self._without(others, False)
+            needed = fresh.why(claimant) is not None or self._would_grow(fresh, acts[0], spared)
+            needed = needed or self._without(others, True).why(claimant) is not None
+            assert needed, f"{spared.pod.uid} was not in the way of {claimant}"
+
+    def _without(self, pods: Iterable[Pod], replaced: bool) -> Engine:
+        """A fresh engine, once these pods are gone; and wait anew, if owners replace them.
+
+        What they ask for counts in shares of quotas.
+        """
+        fresh = self.rebuilt()
+        for pod in pods:
+            fresh.apply(PodGone(pod.uid))
+            if replaced:
+                anew = replace(pod, uid=f"{pod.uid}-anew", name=f"{pod.name}-anew", node=None)
+                fresh.apply(PodSet(replace(anew, devices=(), terminating=False, started=0)))
+        fresh._gang_claims.refresh()
+        return fresh
 
     def _would_grow(self, fresh: Engine, act: Nominate, spared: Evict) -> bool:
         """Would the quota of both grow beyond what it could keep, if this pod were spared?
@@ -237,10 +253,9 @@ class LongRun:
         """
         fresh = Engine(self.engine.policy, self.cluster.knobs)
         assumed = {uid: bind for uid, (_, bind) in self.observer.assumed.items()}
-        facts = [
-            _without_nomination(event)
-            for event in self.cluster.facts(assumed, self.observer.leaving)
-        ]
+        gone = books(self.engine).leaving  # without evictions that were late, and are called off
+        leaving = [uid for uid in self.observer.leaving if uid in gone or uid in gone.overdue]
+        facts = [without_nomination(event) for event in self.cluster.facts(assumed, leaving)]
         for event in self._shuffled(facts):
             fresh.apply(event)
         for device in self.observer.gone_devices.values():
@@ -268,7 +283,7 @@ class LongRun:
             return  # what is held, whose eviction was refused, which nodes were there: a fresh
             # engine cannot know
         fresh = self.rebuilt()
-        if _lost(self.engine) != _lost(fresh):
+        if lost_nodes(self.engine) != lost_nodes(fresh):
             return  # the clock was set back
         old, new = self.engine.summarise(), fresh.summarise()
         for one, other in zip(old, new, strict=True):
@@ -284,7 +299,7 @@ class LongRun:
         In whatever order the objects are listed, it decides the same.
         """
         self.write("crash")
-        facts = [_without_nomination(event) for event in self.cluster.crash()]
+        facts = [without_nomination(event) for event in self.cluster.crash()]
         engines = []
         for _ in range(2):
             engine = Engine(self.engine.policy, self.cluster.knobs)
@@ -301,12 +316,13 @@ class LongRun:
         assert sorted(says) == sorted(twin_says), _difference(says, twin_says)
 
 
-def _lost(engine: Engine) -> set[str | None]:
+def lost_nodes(engine: Engine) -> set[str | None]:
+    """The nodes that an engine counts as lost."""
     nodes = books(engine).nodes
     return {nodes.slots.names[slot] for slot in nodes.lost}
 
 
-def _without_nomination(event: Event) -> Event:
+def without_nomination(event: Event) -> Event:
     """The event as the control plane tells it: nominations are the engine's own word."""
     if isinstance(event, PodSet):
         return PodSet(replace(event.pod, nominated=None))

@@ -128,7 +128,8 @@ class Observer:
                 del self.assumed[uid]
         for uid, pod in self.pods.items():
             node = self.nodes.get(pod.node or "")
-            if not (pod.terminating and pod.gone_by is not None and node and not node.ready):
+            nowhere = node is None or not node.ready
+            if not (pod.terminating and pod.gone_by is not None and nowhere):
                 self._stranded.discard(uid)
             elif pod.gone_by is not None and pod.gone_by <= now:
                 self._stranded.add(uid)
@@ -405,21 +406,28 @@ class Observer:
             assert all(pod.preempts for pod in nomination.pods), "it says preemptionPolicy: Never"
         for victim in nomination.victims:
             assert victim.claimant == nomination.pods[0]
-            self._judge_eviction(victim)
+            self._judge_eviction(victim, nomination.pods)
 
     def _is_within_min(self, pod: Pod) -> bool:
-        """Is all that its quota uses within min, where that names something the pod is charged?
+        """Is all that its quota uses within min, in whatever counts that the pod is charged?
 
-        Then no pod of the quota is above what shields those that are not preemptible.
+        Then no pod of the quota is above what shields those that are not preemptible. Under
+        `queues` that is what the queue deserves, which can be less than a min that its parent has
+        not.
         """
         name = self.engine.quota_of(pod)
         if name is None or name not in self.quotas:
             return False
         low, charge = dict(self.quotas[name].min), self.charge(pod, str(self.node_of(pod.uid)))
-        named = [each for each in low if charge.get(each)]
-        return bool(named) and all(self.used(name, each) <= low[each] for each in named)
+        if self.engine.policy == "queues":
+            deserved = {each.name: each.runtime for each in self.engine.summarise()}[name]
+            low = {each: min(most, deserved.get(each, 0)) for each, most in low.items()}
+        counting = {each for quota in self.quotas.values() for each, _ in quota.min}
+        charged = [each for each in charge if charge[each] and each in counting]
+        return bool(charged) and all(self.used(name, each) <= low.get(each, 0) for each in charged)
 
-    def _judge_eviction(self, eviction: Evict) -> None:
+    def _judge_eviction(self, eviction: Evict, claimants: tuple[Pod, ...] = ()) -> None:
+        """`claimants`: the pods of the claim that it is for, of a quota each perhaps."""
         pod, claimant = eviction.pod, eviction.claimant
         if eviction.reason is Reason.NODE_LOST:
             assert self.pods[pod.uid].node is not None, f"{pod.uid} may never have run"
@@ -439,11 +447,13 @@ class Observer:
             assert eviction.reason in _FOR_NO_CLAIM, eviction.reason
         else:
             assert self._waits(claimant.uid)
-            same = self.engine.quota_of(pod) == self.engine.quota_of(claimant)
+            quota = self.engine.quota_of(pod)
+            claimants = claimants or (claimant,)
+            same = [each for each in claimants if self.engine.quota_of(each) == quota]
             if eviction.reason in (Reason.PREEMPTED, Reason.PREEMPTED_IN_QUOTA):
                 assert same or eviction.reason is Reason.PREEMPTED
-                quotaless = self.engine.quota_of(pod) is None and not same
-                assert quotaless or pod.priority < claimant.priority
+                more = any(pod.priority < each.priority for each in (same or claimants))
+                assert more or (quota is None and not same)
 
     def _judge_gang(self, gang: Gang) -> None:
         """A gang starts with its core, or not at all."""

@@ -1,20 +1,23 @@
 """Whatever happens, in whatever order: nothing of a GPU leaks, and nothing is handed out twice.
 
 Pods come, are told to start, start or fail to, are resized and end; devices, nodes and quotas come
-and go. After every step the books are what a fold over the pods says, no device that we handed out
-is over-committed, no quota was passed by a decision of ours, and a fresh engine that is told how
-things are agrees.
+and go. After every step the books and the columns are what a fold over the pods says, no
+device that we handed out is over-committed, no quota was passed by a decision of ours, and a fresh
+engine that is told how things are agrees.
 """
 
+from collections import Counter
 from dataclasses import replace
 
 import hypothesis.strategies as st
+import numpy as np
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.cycle import Engine
-from aliquot.engine.gpus.devices import resolve_ask
+from aliquot.engine.gpus.cards import MOST_POINTS
+from aliquot.engine.gpus.devices import matches, resolve_ask
 from aliquot.engine.gpus.quotas import Usage
 from aliquot.engine.model.decisions import Bind, binds_and_evictions
 from aliquot.engine.model.events import (
@@ -38,6 +41,7 @@ from aliquot.engine.model.gpu import (
     GpuQuota,
     Taken,
 )
+from aliquot.engine.model.knobs import DevicePlacement, GpuKnobs, Knobs
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Pod, Shape
 from tests.build.engines import books
@@ -60,15 +64,28 @@ asks = st.one_of(
     st.builds(lambda part: GpuAsk(request_part=part, limit_part=part), parts),
     st.just(GpuAsk(request_part=GpuAmount(WHOLE_GPU, WHOLE_GPU), whole=True)),
 )
+models = st.sampled_from(("", "A100", "a100", "H100"))
+ASKED = (
+    GpuAsk(GpuAmount(3, 5)),
+    GpuAsk(GpuAmount(0, 0), count=3),
+    GpuAsk(GpuAmount(6, 0), count=2),
+    GpuAsk(GpuAmount(4, 4), model="A100"),
+    GpuAsk(request_part=GpuAmount(WHOLE_GPU // 2, WHOLE_GPU // 3), indices=(0, 2)),
+    GpuAsk(request_part=GpuAmount(WHOLE_GPU, WHOLE_GPU), whole=True, model="h100"),
+    GpuAsk(whole=True, count=2),
+)
+"""Requests of which each is judged card by card, to be compared with what the columns say."""
 bounds = st.builds(GpuBound, st.none() | st.integers(0, 40), st.none() | st.integers(0, 40))
 
 
 class Gpus(RuleBasedStateMachine):
     """One engine, and what the cluster knows."""
 
+    placement: DevicePlacement = "NodeCompactGPULowLoad"
+
     def __init__(self) -> None:
         super().__init__()
-        self.engine = Engine("capacity")
+        self.engine = Engine("capacity", Knobs(gpu=GpuKnobs(self.placement)))
         self.pods: dict[str, Pod] = {}
         self.told: dict[str, Bind] = {}
         self.devices: dict[str, Device] = {}
@@ -101,12 +118,29 @@ class Gpus(RuleBasedStateMachine):
 
     @rule(
         name=st.sampled_from(sorted(CARDS)),
-        capacity=st.builds(GpuAmount, st.integers(5, 20), st.integers(5, 20)),
+        capacity=capacities,
+        elsewhere=amounts,
+        model=models,
+        ready=st.booleans(),
     )
-    def device_comes(self, name: str, capacity: GpuAmount) -> None:
+    def device_comes(
+        self,
+        name: str,
+        capacity: GpuAmount,
+        elsewhere: GpuAmount = NO_GPU_AMOUNT,
+        model: str = "",
+        ready: bool = True,
+    ) -> None:
         self.had[name] = capacity
-        self.devices[name] = Device(name, CARDS[name], capacity, index=int(name[-1]))
+        facts = (name, CARDS[name], capacity, elsewhere, model)
+        self.devices[name] = Device(*facts, index=int(name[-1]), ready=ready)
         self.apply(DeviceSet(self.devices[name]))
+
+    @rule(name=st.sampled_from(sorted(CARDS)), elsewhere=amounts)
+    def device_is_used_elsewhere(self, name: str, elsewhere: GpuAmount) -> None:
+        if name in self.devices:
+            self.devices[name] = replace(self.devices[name], used_elsewhere=elsewhere)
+            self.apply(DeviceSet(self.devices[name]))
 
     @rule(name=st.sampled_from(sorted(CARDS)))
     def device_goes(self, name: str) -> None:
@@ -206,7 +240,8 @@ class Gpus(RuleBasedStateMachine):
     @invariant()
     def books_are_a_fold(self) -> None:
         state = books(self.engine)
-        used: dict[str, GpuAmount] = {}
+        used = {name: device.used_elsewhere for name, device in self.devices.items()}
+        pods: Counter[str] = Counter()
         teams: dict[str, Usage] = {}
         for entry in state.ledger.entries.values():
             taken = entry.booking.gpu
@@ -214,12 +249,66 @@ class Gpus(RuleBasedStateMachine):
                 continue
             for name, amount in zip(taken.devices, taken.amounts, strict=True):
                 used[name] = used.get(name, NO_GPU_AMOUNT).plus(amount)
+                pods[name] += 1
             before = teams.get(entry.booking.namespace, Usage())
             teams[entry.booking.namespace] = before.plus(taken, +1)
         for name, device in self.devices.items():
             expected = device.capacity.plus(used.get(name, NO_GPU_AMOUNT), -1)
             assert state.devices.free(name) == expected
+            assert state.devices.pods(name) == pods[name]
         assert state.gpu_quotas.used == teams
+        for node in self.nodes:
+            self.check_columns(node, used, pods)
+
+    def check_columns(self, node: str, used: dict[str, GpuAmount], pods: Counter[str]) -> None:
+        """What the columns say of a node is what its cards say one by one."""
+        state = books(self.engine)
+        devices, cards, slot = state.devices, state.devices.cards, state.nodes.slots[node]
+        here = [each for each in self.devices.values() if each.node == node and each.ready]
+        here.sort(key=lambda device: (device.index, device.name))
+        assert cards.names(slot) == tuple(device.name for device in here)
+        free = [device.capacity.plus(used[device.name], -1) for device in here]
+        idle = [not pods[d.name] and left == d.capacity for d, left in zip(here, free, strict=True)]
+        load = [
+            sum(
+                tenths * min(taken * 100 // has, 100)
+                for tenths, taken, has in zip((3, 7), used[each.name], each.capacity, strict=True)
+            )
+            for each in here
+        ]
+        part = [
+            max(min(n * WHOLE_GPU // has for n, has in zip(left, d.capacity, strict=True)), 0)
+            for d, left in zip(here, free, strict=True)
+        ]
+        none = [0] * (len(cards.load(slot)) - len(here))
+        assert cards.load(slot).tolist() == load + none
+        assert cards.idle(slot).tolist() == idle + none
+        assert cards.there[:, slot].tolist() == [1] * len(here) + none
+        assert cards.free_parts(slot).tolist() == part + none
+        assert cards.free_parts()[:, slot].tolist() == part + none
+        every = np.arange(len(state.nodes.slots))
+        for ask in ASKED:
+            kind = [matches(ask, device) for device in here]
+            needs = [resolve_ask(ask.request, ask.request_part, d.capacity) for d in here]
+            fits = [
+                alike and (rests if ask.whole else min(left[0] - n[0], left[1] - n[1]) >= 0)
+                for alike, rests, left, n in zip(kind, idle, free, needs, strict=True)
+            ]
+            assert cards.fit(ask, slot).tolist() == fits + none
+            assert devices.hold(ask)[slot] == (sum(fits) >= ask.count)
+            assert (devices.hold(ask) == devices.hold(ask, every)).all()
+            loads = [each for each, alike in zip(load, kind, strict=True) if alike]
+            mean = (MOST_POINTS * len(loads) - sum(loads)) // max(len(loads), 1)
+            if state.knobs.gpu.placement != "LowLoadFirst":
+                mean = sum(loads) // max(len(loads), 1)
+            if loads:
+                assert devices.points(ask)[slot] == mean
+                assert (devices.points(ask) == devices.points(ask, every)).all()
+            serve = [
+                alike and (ask.whole or max(n[0] - d.capacity[0], n[1] - d.capacity[1]) <= 0)
+                for alike, d, n in zip(kind, here, needs, strict=True)
+            ]
+            assert devices.could_serve_on(ask)[slot] == (sum(serve) >= ask.count)
 
     @invariant()
     def what_pods_have_is_what_they_ask_for(self) -> None:
@@ -253,3 +342,15 @@ class Gpus(RuleBasedStateMachine):
 
 Gpus.TestCase.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 TestGpus = Gpus.TestCase
+
+
+class SpreadGpus(Gpus):
+    """The same with cards that are little loaded first."""
+
+    placement: DevicePlacement = "LowLoadFirst"
+
+
+SpreadGpus.TestCase.settings = settings(
+    max_examples=examples(20), stateful_step_count=40, deadline=None
+)
+TestSpreadGpus = SpreadGpus.TestCase

@@ -11,7 +11,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aliquot.engine import Engine, Pod
+from aliquot.engine import Engine, Pod, Reason
 from tests.build.engines import books
 from tests.campaign import examples
 from tools.streams.cluster import Cluster
@@ -30,6 +30,28 @@ def _waiting(cluster: Cluster) -> list[str]:
 def _why(engine: Engine, cluster: Cluster, rng: Random) -> object:
     pods = _waiting(cluster)
     return engine.why(rng.choice(pods)) if pods else None
+
+
+def _explain(engine: Engine, cluster: Cluster, rng: Random) -> object:
+    """Every gate of a waiting pod: the answer agrees with the engine's own refusal."""
+    pods = _waiting(cluster)
+    if not pods:
+        return None
+    uid = rng.choice(pods)
+    found, refusal = engine.explain(uid), engine.why(uid)
+    assert found.refusal == refusal
+    refused = [gate for gate in found.gates if not gate.passes]
+    assert refusal is not None or not refused or found.victims
+    if refusal is not None:
+        told = [each.reason for gate in refused for each in gate.refusals]
+        settled = {Reason.RESERVED_FOR_OTHERS, Reason.RESERVED, Reason.WAITING_FOR_VICTIMS}
+        assert refusal.reason in told or refusal.reason in settled or found.victims, told
+    return found
+
+
+def _endings(engine: Engine, cluster: Cluster, rng: Random) -> object:
+    pods = _waiting(cluster)
+    return engine.endings(rng.choice(pods), [cluster.pods, set()]) if pods else None
 
 
 def _may_resize(engine: Engine, cluster: Cluster, rng: Random) -> object:
@@ -55,6 +77,11 @@ QUESTIONS: dict[str, Question] = {
     "gangs": lambda engine, cluster, rng: engine.gangs(),
     "gpu_quotas": lambda engine, cluster, rng: engine.gpu_quotas(),
     "why": _why,
+    "explain": _explain,
+    "endings": _endings,
+    "roomy_nodes": lambda engine, cluster, rng: [
+        engine.roomy_nodes(uid) for uid in _waiting(cluster)[:3]
+    ],
     "may_resize": _may_resize,
     "over_quota_pods": lambda engine, cluster, rng: engine.over_quota_pods(),
     "not_preemptible": lambda engine, cluster, rng: engine.not_preemptible(),

@@ -178,7 +178,7 @@ def judged(engine: Engine, of: PodRules) -> dict[str, int]:
     st.lists(nodes | objects, max_size=4),
     rules,
 )
-@settings(max_examples=examples(4_000))
+@settings(max_examples=examples(4_000, sample=200))
 def test_nodes_are_judged_as_the_plain_rules_say(
     there: list[Node],
     exist: list[StorageObject],
@@ -225,7 +225,7 @@ steps = st.one_of(
 
 
 @given(st.lists(nodes, min_size=2, max_size=6), st.lists(steps, max_size=40))
-@settings(max_examples=examples(2_000))
+@settings(max_examples=examples(2_000, sample=100))
 def test_no_volume_is_promised_twice_and_none_is_lost(
     there: list[Node], history: list[object]
 ) -> None:

@@ -41,6 +41,8 @@ def test_every_kind_of_the_designs_is_there() -> None:
         ("Queue", "scheduling.volcano.sh", "v1beta1"),
         ("PodGroup", "scheduling.volcano.sh", "v1beta1"),
         ("Job", "batch.volcano.sh", "v1alpha1"),
+        ("HyperNode", "topology.volcano.sh", "v1alpha1"),
+        ("ElasticQuotaProfile", "quota.koordinator.sh", "v1alpha1"),
     }
 
 

@@ -454,10 +454,14 @@ def test_a_quota_shows_what_it_has_and_uses() -> None:
     cells = shown(name, body, columns("ElasticQuota", "scheduling.x-k8s.io"))
     assert cells == {
         "Name": "a",
+        "GPU Used": "5",
+        "GPU Min": "4",
+        "GPU Max": "8",
+        **{f"{name} {word}": None for name in ("CPU", "Memory") for word in ("Used", "Min", "Max")},
+        "Age": "5m",
         "Min": '{"nvidia.com/gpu":4}',
         "Max": '{"nvidia.com/gpu":"8"}',
         "Used": '{"nvidia.com/gpu":"5"}',
-        "Age": "5m",
         "Parent": "root",
         "Runtime": None,
     }

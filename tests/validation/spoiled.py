@@ -93,7 +93,13 @@ VOLCANO = [
         "scheduling.volcano.sh/v1beta1",
         "PodGroup",
         "a/g",
-        {"minMember": 2, "queue": "other", "minTaskMember": {"t": 1}, "minResources": {"cpu": 1}},
+        {
+            "minMember": 2,
+            "queue": "other",
+            "minTaskMember": {"t": 1},
+            "minResources": {"cpu": 1},
+            "networkTopology": {"mode": "hard", "highestTierAllowed": 2, "highestTierName": "row"},
+        },
     ),
     made(
         "batch.volcano.sh/v1alpha1",
@@ -111,6 +117,30 @@ VOLCANO = [
             "tasks": [
                 {"name": "ps", "replicas": 1, "template": template()},
                 {"name": "worker", "replicas": 2, "minAvailable": 1, "template": template()},
+            ],
+        },
+    ),
+    made(
+        "topology.volcano.sh/v1alpha1",
+        "HyperNode",
+        "s0",
+        {
+            "tier": 1,
+            "tierName": "rack",
+            "members": [
+                {"type": "Node", "selector": {"exactMatch": {"name": "n0"}}},
+                {"type": "HyperNode", "selector": {"regexMatch": {"pattern": "^s"}}},
+                {
+                    "type": "Node",
+                    "selector": {
+                        "labelMatch": {
+                            "matchLabels": {"rack": "r0"},
+                            "matchExpressions": [
+                                {"key": "zone", "operator": "In", "values": ["a"]}
+                            ],
+                        }
+                    },
+                },
             ],
         },
     ),

@@ -87,19 +87,19 @@ async def stream(cluster: Cluster, process: SchedulerProcess, count: int) -> Str
     ):
         await scheduler.until_ready()
         await cluster.create(load.pods(1, process.scheduler_name, first=count))
-        await _all_bound(observer, 1, scheduler.child)
-        await _until_idle(scheduler.child)
+        await all_bound(observer, 1, scheduler.child)
+        await until_idle(scheduler.child)
         before, server_before = scheduler.child.usage(), cluster.cpu()
         acknowledged: dict[str, float] = {}
         creating = asyncio.create_task(
             cluster.create(load.pods(count, process.scheduler_name), acknowledged)
         )
         began = time.perf_counter()
-        await _all_bound(observer, count + 1, scheduler.child)
+        await all_bound(observer, count + 1, scheduler.child)
         took = await creating
         waits = [max(observer.bound[name] - at, 0.0) for name, at in acknowledged.items()]
         last = max(observer.bound.values())
-        await _until_idle(scheduler.child)
+        await until_idle(scheduler.child)
         after = scheduler.child.usage()
         cuts = quantiles(waits, n=100, method="inclusive")
         return Stream(
@@ -120,13 +120,13 @@ async def backlog(cluster: Cluster, process: SchedulerProcess, count: int) -> Ba
         observe_binds(cluster.client) as observer,
         run_scheduler(process, cluster) as scheduler,
     ):
-        await _all_bound(observer, 1, scheduler.child)
+        await all_bound(observer, 1, scheduler.child)
         before, server_before = scheduler.child.usage(), cluster.cpu()
         others_before = cluster.cpu_of_others(scheduler.child)
         if process.slow:
             await observer.until(count, _SLOW_SECONDS)
         else:
-            await _all_bound(observer, count, scheduler.child)
+            await all_bound(observer, count, scheduler.child)
         times = observer.bound.values()
         span = max(times) - min(times)
         return Backlog(
@@ -137,7 +137,7 @@ async def backlog(cluster: Cluster, process: SchedulerProcess, count: int) -> Ba
         )
 
 
-async def _all_bound(observer: BindObserver, count: int, scheduler: Child) -> None:
+async def all_bound(observer: BindObserver, count: int, scheduler: Child) -> None:
     """Wait until so many pods are bound; fail if the scheduler ends or takes too long."""
     for _ in range(int(_PATIENCE)):
         if await observer.until(count, 1.0):
@@ -147,7 +147,7 @@ async def _all_bound(observer: BindObserver, count: int, scheduler: Child) -> No
     raise ProcessError(f"the scheduler {words}")
 
 
-async def _until_idle(scheduler: Child) -> None:
+async def until_idle(scheduler: Child) -> None:
     """Wait until a scheduler is idle."""
     for _ in range(int(_MOST_IDLING / _PAUSE)):
         before = scheduler.usage().cpu

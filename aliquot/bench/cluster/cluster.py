@@ -11,6 +11,7 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
+from typing import Literal, get_args
 
 import msgspec
 
@@ -19,7 +20,7 @@ from aliquot.bench.cluster import load
 from aliquot.bench.envtest import Server
 from aliquot.bench.process import Child, machine_cpu
 from aliquot.dialects.crds import definitions
-from aliquot.errors import ApiError
+from aliquot.errors import ApiError, InputError
 from aliquot.json import Body
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
@@ -36,6 +37,18 @@ _QUOTAS = CUSTOM["elasticquotas.scheduling.x-k8s.io"]
 _LEASES = "aliquot-system"
 _NOT_YET = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
 """A kind is not served yet, or its storage is not ready."""
+
+
+ServerKind = Literal["real", "embedded"]
+SERVER_KINDS: tuple[ServerKind, ...] = get_args(ServerKind)
+
+
+def chosen_server(command: str, kind: ServerKind | None) -> tuple[bool, str]:
+    """Is the real server asked for, or found where nothing is said? And its name and version."""
+    real = envtest.assets() is not None if kind is None else kind == "real"
+    if real and envtest.assets() is None:
+        raise InputError(command, "--server", envtest.MISSING)
+    return real, str(envtest.version()) if real else "the embedded server"
 
 
 @contextmanager
@@ -156,6 +169,23 @@ async def create_all(
                 acknowledged[body["metadata"]["name"]] = time.perf_counter()
 
     await _run_workers(worker)
+
+
+async def create_in_time(
+    client: Client, resource: Resource, work: Iterable[tuple[float, Body]]
+) -> dict[str, tuple[float, float]]:
+    """Create each object at its time; by name, when it was sent and when that was answered."""
+    rest, times = iter(work), dict[str, tuple[float, float]]()
+
+    async def worker() -> None:
+        for at, body in rest:
+            await asyncio.sleep(at - time.perf_counter())
+            sent = time.perf_counter()
+            await _post(client, resource, body)
+            times[body["metadata"]["name"]] = sent, time.perf_counter()
+
+    await _run_workers(worker)
+    return times
 
 
 async def _run_workers(worker: Callable[[], Coroutine[None, None, None]]) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from aliquot.bench import envtest, interruption
 from aliquot.bench.cluster import load
+from aliquot.bench.cluster.bare_binder import bare_binder
 from aliquot.bench.cluster.binding import Backlog, Stream, backlog, stream
 from aliquot.bench.cluster.cluster import Cluster, cluster, fresh_server
 from aliquot.bench.cluster.scheduler_process import (
@@ -21,13 +22,19 @@ from aliquot.bench.cluster.scheduler_process import (
     without_election,
 )
 from aliquot.bench.cluster.start import start
+from aliquot.bench.cluster.steady import RATES, SECONDS, steady
+from aliquot.bench.cluster.steady import figures as steady_figures
 from aliquot.bench.cluster.takeover import take_over
 from aliquot.bench.figure import Figure
 from aliquot.errors import InputError
 
-Part = Literal["binding", "start", "takeover"]
+Part = Literal["binding", "limit", "steady", "start", "takeover"]
 PARTS: tuple[Part, ...] = get_args(Part)
 Progress = Callable[[str], None]
+_ROUNDS = 3
+"""Measurements beside each other alternate, and the best of each counts: noise only slows down."""
+_FULL = 5_000
+"""The nodes that budgets are about."""
 Found = TypeVar("Found")
 
 
@@ -42,6 +49,10 @@ class Settings:
     kube_scheduler: Path | None = None
     """Its binary; without it, the one beside kube-apiserver, if there is one."""
     parts: tuple[Part, ...] = PARTS
+    rates: tuple[int, ...] = RATES
+    """Of steady arrivals, in pods a second."""
+    seconds: int = SECONDS
+    """How long each rate is held."""
 
 
 def measure(settings: Settings, progress: Progress) -> list[Figure]:
@@ -61,6 +72,10 @@ def _parts(settings: Settings, say: Progress) -> Iterator[Figure]:
     if "binding" in settings.parts:
         for nodes in settings.nodes:
             yield from _bind(settings, nodes, say)
+    if "limit" in settings.parts:
+        yield from _limit(settings, say)
+    if "steady" in settings.parts:
+        yield from _steady(settings, say)
     if "start" in settings.parts:
         nodes = max(settings.nodes)
         say(f"a start with {nodes:,} nodes, {settings.listed:,} pods that run")
@@ -81,6 +96,47 @@ def _bind(settings: Settings, nodes: int, say: Progress) -> Iterator[Figure]:
     for each in others:
         yield from each.figures()
         yield from each.beside(ours)
+
+
+def _limit(settings: Settings, say: Progress) -> Iterator[Figure]:
+    """How fast Aliquot binds what was created before, beside a bare binder: the best of each."""
+    ours, nodes = without_election(), max(settings.nodes)
+    bare, best = bare_binder(ours.scheduler_name), dict[str, Backlog]()
+    for turn in range(_ROUNDS):
+        for process in (ours, bare):
+            say(f"{nodes:,} nodes, {process.title}: round {turn + 1} of {_ROUNDS}")
+            found = _run(nodes, partial(backlog, process=process, count=settings.pods))
+            last = best.get(process.title, found)
+            best[process.title] = max(found, last, key=lambda each: each.bound)
+    for title, each in best.items():
+        yield from each.figures(f"{nodes:,} nodes, {title}, best of {_ROUNDS}")
+    budget = ">= 0.9" if nodes >= _FULL else ""
+    ratio = best[ours.title].bound / best[bare.title].bound
+    on = f"aliquot beside a bare binder, {nodes:,} nodes"
+    yield Figure("bound, created before", ratio, "x", budget, on)
+
+
+def _steady(settings: Settings, say: Progress) -> Iterator[Figure]:
+    """Waits at an even pace, alone and beside pods that run."""
+    ours, *others = _schedulers(settings)
+    processes, nodes = [ours, *(each for each in others if not each.slow)], max(settings.nodes)
+    for running in (0, settings.listed):
+        on = f"{nodes:,} nodes, {running:,} pods that run"
+
+        def tell(words: str, on: str = on) -> None:
+            say(f"steady arrivals, {on}, {words}")
+
+        tell("which are created first")
+        work = partial(
+            steady,
+            processes=processes,
+            running=running,
+            say=tell,
+            rates=settings.rates,
+            seconds=settings.seconds,
+        )
+        found = _run(nodes, work)
+        yield from steady_figures(found, on)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """The life of the pods of a measured cluster: kubelets that start and stop them, and their owners.
 
-Neither kube-apiserver nor the measured nodes have kubelets or controllers. Here bound pods run,
-pods in deletion are gone at once, and an owner replaces each of its pods that goes, as a ReplicaSet
-does. Everything follows from one watch, whose times are the ones that are measured.
+Neither kube-apiserver nor the measured nodes have kubelets or controllers. Here bound pods run, or
+end well once they have run for their time; pods in deletion are gone at once, and an owner replaces
+each of its pods that goes before it has ended well, as a ReplicaSet or a Job does. Everything
+follows from one watch, whose times are the ones that are measured.
 """
 
 import asyncio
@@ -23,8 +24,14 @@ from aliquot.kube.watch.reflector import Reflector
 
 _AT_ONCE = 32
 """Kubelets that write at the same time: those of 40 nodes do not wait for each other either."""
+_STRATEGIC = "application/strategic-merge-patch+json"
 _PASSING = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
 """The pod is gone, or was written at the same moment: the watch tells."""
+
+Owner = Callable[[str, str], Body | None]
+"""By namespace and name of a pod that went: the pod in its place, if it has an owner."""
+Duration = Callable[[str], float]
+"""By a pod's name: how many seconds it runs."""
 
 
 class _Spec(Wire):
@@ -48,18 +55,26 @@ class Life:
     bound: float | None = None
     ending: float | None = None
     """Its deletion was asked for after it was bound: it was evicted."""
+    ended: float | None = None
+    """It has ended well."""
 
 
 class PodLife:
     """Starts, stops and replaces pods; keeps the life of each by name."""
 
-    def __init__(self, client: Client, owner: Callable[[str, str], Body | None]) -> None:
-        """`owner` returns the pod that replaces one that went, by its namespace and name."""
+    def __init__(self, client: Client, owner: Owner, seconds: Duration | None = None) -> None:
+        """`owner` returns the pod that replaces one that went, by its namespace and name.
+
+        `seconds` says by a pod's name how long it runs; without it, pods do not end.
+        """
         self.pods: dict[str, Life] = {}
         self.ready = asyncio.Event()
         """Set once the watch has begun."""
+        self.ended_well = 0
+        """How many pods have ended well."""
         self._client = client
         self._owner = owner
+        self._seconds = seconds
         self._work: asyncio.Queue[Callable[[], Coroutine[None, None, object]]] = asyncio.Queue()
         self._busy = 0
         self._started: set[str] = set()
@@ -89,7 +104,15 @@ class PodLife:
                 life.ending = time.perf_counter()
             self._once(self._stopped, uid, lambda: self._stop(about))
         elif found.status.phase in (None, "Pending"):
-            self._once(self._started, uid, lambda: self._start(about))
+            if self._seconds is None:
+                self._once(self._started, uid, lambda: self._start(about))
+            elif uid not in self._started:
+                self._started.add(uid)
+                loop = asyncio.get_running_loop()
+                loop.call_later(self._seconds(about.name), self._end_soon, about)
+        elif found.status.phase == "Succeeded" and life.ended is None:
+            life.ended = time.perf_counter()
+            self.ended_well += 1
 
     def gone(self, name: Name) -> None:
         """A pod was deleted."""
@@ -97,7 +120,7 @@ class PodLife:
         if life.bound is not None and life.ending is None:
             life.ending = time.perf_counter()
         successor = self._owner(name.namespace, name.name)
-        if successor is not None:
+        if successor is not None and life.ended is None:
             self._work.put_nowait(lambda: self._client.post(PODS.path(name.namespace), successor))
 
     def synced(self, resource: Resource) -> None:
@@ -110,6 +133,11 @@ class PodLife:
             group.create_task(Reflector(self._client, PODS, _Seen, self).run())
             for _ in range(_AT_ONCE):
                 group.create_task(self._worker())
+
+    def _end_soon(self, about: Metadata) -> None:
+        """The pod has run for its time, unless it was evicted before."""
+        if self.pods[about.name].ending is None:
+            self._work.put_nowait(lambda: self._end(about))
 
     def _once(
         self, done: set[str], uid: str, work: Callable[[], Coroutine[None, None, object]]
@@ -138,15 +166,23 @@ class PodLife:
         body = {"metadata": {"uid": about.uid}, "status": status}
         await self._client.patch(where, body, "strategic")
 
+    async def _end(self, about: Metadata) -> None:
+        """The pod ends well: one write, since no figure depends on when it was seen to run."""
+        where = PODS.path(about.namespace, about.name, "status")
+        body = {"metadata": {"uid": about.uid}, "status": {"phase": "Succeeded"}}
+        await self._client.call("PATCH", where, body, content=_STRATEGIC)
+
     async def _stop(self, about: Metadata) -> None:
         only = {"gracePeriodSeconds": 0, "preconditions": {"uid": about.uid}}
         await self._client.delete(PODS.path(about.namespace, about.name), only)
 
 
 @asynccontextmanager
-async def live(client: Client, owner: Callable[[str, str], Body | None]) -> AsyncIterator[PodLife]:
+async def live(
+    client: Client, owner: Owner, seconds: Duration | None = None
+) -> AsyncIterator[PodLife]:
     """Let pods live for as long as the block lasts; the watch has begun."""
-    life = PodLife(client, owner)
+    life = PodLife(client, owner, seconds)
     running = asyncio.create_task(life.run())
     try:
         await life.ready.wait()

@@ -16,12 +16,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from aliquot.bench import envtest, interruption
 from aliquot.bench.cluster import burst_load, loop_probe
-from aliquot.bench.cluster.cluster import Cluster, create_all, define, fresh_server
+from aliquot.bench.cluster.cluster import (
+    Cluster,
+    ServerKind,
+    chosen_server,
+    create_all,
+    define,
+    fresh_server,
+)
 from aliquot.bench.cluster.pod_life import PodLife, live
 from aliquot.bench.cluster.scheduler_process import (
     RunningScheduler,
@@ -29,20 +35,15 @@ from aliquot.bench.cluster.scheduler_process import (
     run_scheduler,
 )
 from aliquot.bench.figure import Figure
-from aliquot.errors import InputError, ProcessError
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, NODES, PODS
 
-ServerKind = Literal["real", "embedded"]
-SERVER_KINDS: tuple[ServerKind, ...] = get_args(ServerKind)
 NODE_COUNT = 40
 """The nodes that the budgets are about."""
 _PATIENCE = 300.0
 """Seconds for everything to settle: fifteen times the budget, so that a slow run has a figure."""
 _CONNECTIONS = 32
-_LOOK = 0.05
-"""Seconds between two looks whether all has settled."""
 _PROBE_SECONDS = 0.02
 """Between two requests to /livez."""
 _APART_SECONDS = 0.25
@@ -62,10 +63,7 @@ class Settings:
 
 def measure(settings: Settings, progress: Callable[[str], None]) -> list[Figure]:
     """Measure it for each number of nodes. Whatever ends it early, also ends all it started."""
-    real = envtest.assets() is not None if settings.server is None else settings.server == "real"
-    if real and envtest.assets() is None:
-        raise InputError("bench reclaim-burst", "--server", envtest.MISSING)
-    server = str(envtest.version()) if real else "the embedded server"
+    real, server = chosen_server("bench reclaim-burst", settings.server)
     figures: list[Figure] = []
     with interruption.noted():
         for nodes in settings.nodes:
@@ -167,8 +165,8 @@ async def _run(
             await scheduler.until_ready()
             say(f"{burst_load.running(nodes):,} pods that borrow")
             await create_all(client, PODS, burst_load.borrowing_pods(nodes))
-            await _until(lambda: len(life.bound) >= burst_load.running(nodes), scheduler)
-            await _until(lambda: life.idle, scheduler)
+            await scheduler.until(lambda: len(life.bound) >= burst_load.running(nodes), _PATIENCE)
+            await scheduler.until(lambda: life.idle, _PATIENCE)
             say(f"{burst_load.asked(nodes):,} pods that are owed what is lent")
             return await _burst(client, life, scheduler, nodes, _PATIENCE)
 
@@ -191,7 +189,7 @@ async def _burst(
             return owed <= life.bound.keys() and life.idle
 
         try:
-            await _until(settled, scheduler, patience)
+            await scheduler.until(settled, patience)
             ended = max(life.bound[name] for name in owed)
         except TimeoutError:
             ended = time.perf_counter()
@@ -287,15 +285,3 @@ async def _put_off(root: str) -> float:
     lines = (await asyncio.to_thread(read)).splitlines()
     found = [line for line in lines if line.startswith("aliquot_writes_total{")]
     return sum(float(line.rpartition(" ")[2]) for line in found if 'result="put off"' in line)
-
-
-async def _until(
-    done: Callable[[], bool], scheduler: RunningScheduler, patience: float = _PATIENCE
-) -> None:
-    end = time.perf_counter() + patience
-    while not done():
-        if scheduler.child.process.poll() is not None:
-            raise ProcessError(f"the scheduler has ended: {scheduler.child.said()}")
-        if time.perf_counter() > end:
-            raise TimeoutError(f"not done in {patience:.0f} s: {scheduler.child.said()}")
-        await asyncio.sleep(_LOOK)

@@ -24,6 +24,8 @@ _PATIENCE = 120.0
 """Seconds to become ready: far above the budget of 5, for slow machines."""
 _LOOK = 0.02
 """Seconds between two probes: the precision of the time to ready."""
+_SETTLED_LOOK = 0.05
+"""Seconds between two looks whether all has settled."""
 _QPS, _BURST = 5000, 10000
 """Requests a second: a hundred times the defaults of kube-scheduler, 50 and 100."""
 
@@ -63,6 +65,16 @@ class RunningScheduler:
                 raise ProcessError(f"{self.child.folder.name} {words}")
             await asyncio.sleep(_LOOK)
         return time.perf_counter() - self.began
+
+    async def until(self, done: Callable[[], bool], patience: float) -> None:
+        """Wait until this is done; fail if the scheduler ends, or after so many seconds."""
+        end = time.perf_counter() + patience
+        while not done():
+            if self.child.process.poll() is not None:
+                raise ProcessError(f"the scheduler has ended: {self.child.said()}")
+            if time.perf_counter() > end:
+                raise TimeoutError(f"not done in {patience:.0f} s: {self.child.said()}")
+            await asyncio.sleep(_SETTLED_LOOK)
 
 
 def aliquot(*options: str) -> SchedulerProcess:

@@ -42,7 +42,7 @@ async def start(cluster: Cluster, count: int) -> list[Figure]:
     return [
         Figure("from its start to ready", took, "s", "<= 5" if full else "", on),
         Figure("CPU until ready", used.cpu, "s", on=on),
-        Figure("memory when ready", used.resident, "MiB", "<= 700" if full else "", on),
+        Figure("memory when ready", used.resident, "MiB", "<= 250" if full else "", on),
         Figure("from its start to the first pod bound", at_work, "s", on=on),
         Figure("CPU until the first pod is bound", then.cpu, "s", on=on),
         Figure("most memory until then", then.peak, "MiB", "<= 700" if full else "", on),

@@ -24,19 +24,29 @@ CONFIGURATION = "aliquot"
 REPLICAS = 2
 PAUSABLE = ("evictions",)
 INSTALL_PARTS = ("crds", "rbac", "workloads", "webhooks")
+OPTIONAL_PARTS = ("monitoring",)
 
 NODES = "8x8"
 GPU_MODEL = "NVIDIA-A100-SXM4-80GB"
 
 BENCHMARKS = (
-    *("decisions", "affinity", "preempt", "reclaim", "share", "queues", "gpu"),
-    *("reservations", "blowups", "apiserver"),
+    *("decisions", "affinity", "preempt", "reclaim", "share", "queues", "gpu", "gangs"),
+    *("reservations", "estimate", "questions", "blowups", "packing", "apiserver", "dashboard"),
 )
 """What `bench all` measures, in this order."""
-CLUSTER_PARTS = ("binding", "start", "takeover")
+PACKING_SEEDS = 10
+CLUSTER_PARTS = ("binding", "limit", "steady", "start", "takeover")
 """What `bench cluster` measures."""
 CLUSTER_NODES = (500, 5_000)
 CLUSTER_PODS = 10_000
 CLUSTER_PODS_LISTED = 50_000
 SERVER_KINDS = ("real", "embedded")
 """What `bench reclaim-burst` runs on."""
+
+WORKLOADS = ("baseline", "poisson")
+"""What `generate` makes."""
+SHELLS = ("bash", "zsh", "fish")
+TOPICS = ("quotas", "pods", "nodes", "gpus")
+"""What `top` shows."""
+SORTS = ("used", "borrowed", "waiting")
+"""By what `top quotas` sorts."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from aliquot import __version__
-from aliquot.cli.commands.choices import INSTALL_PARTS, REPLICAS
+from aliquot.cli.commands.choices import INSTALL_PARTS, OPTIONAL_PARTS, REPLICAS
 from aliquot.cli.commands.options import config_option, namespace_option, output_option
 from aliquot.errors import InputError
 
@@ -42,7 +42,11 @@ _IMAGE = re.compile(r"[a-zA-Z0-9][-a-zA-Z0-9._:/@]*")
     help="Metrics over TLS, and only for those who may get /metrics.",
 )
 @click.option(
-    "--only", type=click.Choice(INSTALL_PARTS), multiple=True, help="Only this part; repeatable."
+    "--only",
+    type=click.Choice((*INSTALL_PARTS, *OPTIONAL_PARTS)),
+    multiple=True,
+    help="Only this part; repeatable. monitoring is printed only if it is named here: it needs the "
+    "kinds of the Prometheus operator.",
 )
 @output_option("yaml", "json")
 def manifests(
@@ -63,6 +67,7 @@ def manifests(
     Examples:
       aliquot manifests | kubectl apply -f -
       aliquot manifests --only crds | kubectl apply -f -
+      aliquot manifests --only monitoring | kubectl apply -f -
       aliquot manifests --namespace gpu-system --config aliquot.yaml
     """
     from dataclasses import replace

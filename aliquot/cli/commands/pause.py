@@ -46,7 +46,7 @@ def pause(
 
     from aliquot.dialects.core.times import duration, moment
     from aliquot.kube.api.identity import user_name
-    from aliquot.kube.control.eviction_pause import ANNOTATION, Pause
+    from aliquot.kube.intake.eviction_pause import ANNOTATION, Pause
 
     until = None
     now = time.time_ns()

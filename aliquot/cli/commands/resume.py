@@ -24,7 +24,7 @@ def resume(what: str, namespace: str, kubeconfig: Path | None, context: str | No
       aliquot resume evictions
       aliquot resume evictions --namespace scheduling --context staging
     """
-    from aliquot.kube.control.eviction_pause import ANNOTATION
+    from aliquot.kube.intake.eviction_pause import ANNOTATION
 
     async def write(client: "Client") -> str:
         await annotate(client, namespace, {ANNOTATION: None})

@@ -39,6 +39,8 @@ from aliquot.cli.commands.options import (
 @host_option("127.0.0.1")
 @port_option(0, "The port to listen on; 0 for any free one.")
 @health_port_option(None)
+@port_option(0, "The port of the page in the browser; 0 for any free one.", "--page-port")
+@click.option("--no-page", is_flag=True, help="Serve no page in the browser.")
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
@@ -63,6 +65,8 @@ def up(
     host: str,
     port: int,
     health_port: int | None,
+    page_port: int,
+    no_page: bool,
     kubeconfig: Path | None,
     data_dir: Path | None,
     log_level: LogLevel,
@@ -92,4 +96,4 @@ def up(
     if not no_scheduler:
         own = plane_settings(load_configuration(config), policy, host, health_port)
     daemon.set_up_logs("console", log_level)
-    daemon.serve("up", shown_cluster(server, own, with_demo))
+    daemon.serve("up", shown_cluster(server, own, with_demo, None if no_page else page_port))

@@ -7,8 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from aliquot.bench.figure import Figure
-from aliquot.cli.show.bars import Segment, bar
-from aliquot.cli.show.signs import console as make_console
+from aliquot.cli.drawing.bars import Segment, bar
+from aliquot.cli.drawing.signs import console as make_console
 
 _SEGMENT: Segment = ("█", "cyan", "measured, to one scale")
 _BAR = 16

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from aliquot.cli.show.signs import console as make_console
+from aliquot.cli.drawing.signs import console as make_console
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.times import seconds
 from aliquot.validation.inputs import Inputs

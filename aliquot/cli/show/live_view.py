@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from aliquot.cli.show.quota_bars import quota_bars
+from aliquot.cli.drawing.quota_bars import quota_tables
 from aliquot.cli.show.simulation import decision_row, decisions_table
 from aliquot.engine import Bind, Decision, Evict, binds_and_evictions
 from aliquot.kube.control.control_plane import ControlPlane
@@ -45,10 +45,7 @@ class LiveView:
         parts: list[RenderableType] = [Text(self._headline), Text("")]
         if snapshot.quotas:
             quotas = [quota(each) for each in snapshot.quotas]
-            parts += [
-                Text("QUOTAS", style="bold"),
-                *quota_bars(policy, quotas, width),
-            ]
+            parts += quota_tables(policy, quotas, width)
         waiting = sum(snapshot.pending.values())
         parts.append(Text(f"\n{waiting} pods wait", style="yellow" if waiting else ""))
         if self._decided:

@@ -12,7 +12,7 @@ import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from aliquot.cli.show.grid import (
+from aliquot.cli.drawing.grid import (
     MOST_ROWS,
     Cell,
     indented,

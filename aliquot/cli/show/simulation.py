@@ -7,8 +7,8 @@ from itertools import islice
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from aliquot.cli.show.gpu_quota_bars import gpu_quota_bars
-from aliquot.cli.show.grid import (
+from aliquot.cli.drawing.gpu_quota_bars import gpu_quota_bars
+from aliquot.cli.drawing.grid import (
     MOST_ROWS,
     Cell,
     indented,
@@ -17,8 +17,8 @@ from aliquot.cli.show.grid import (
     table,
     titled,
 )
-from aliquot.cli.show.queue_bars import gang_bars, queue_bars
-from aliquot.cli.show.quota_bars import quota_bars
+from aliquot.cli.drawing.queue_bars import gang_bars, queue_bars
+from aliquot.cli.drawing.quota_bars import quota_tables
 from aliquot.dialects.core.findings import list_names
 from aliquot.dialects.core.times import seconds
 from aliquot.engine import Bind, Evict
@@ -42,8 +42,7 @@ def _parts(
     yield _headline(result, why)
     queues = {each["name"] for each in result["queues"]}
     quotas = [each for each in result["quotas"] if each["name"] not in queues]
-    if quotas:
-        yield titled("QUOTAS", *quota_bars(result["policy"], quotas, width))
+    yield from quota_tables(result["policy"], quotas, width)
     if queues:
         tree = simulation.world.mirror.quota_index.quotas
         requests = {each["name"]: each["request"] for each in result["quotas"]}

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import click
 from rich.text import Text
 
+from aliquot.cli.drawing.signs import console as make_console
 from aliquot.cli.show.documents import as_json
-from aliquot.cli.show.signs import console as make_console
 from aliquot.errors import AliquotError
 from aliquot.simulation.scenario import Verdict
 

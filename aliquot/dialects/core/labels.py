@@ -9,6 +9,14 @@ from typing import Any
 
 from aliquot.dialects.core.manifest import Manifest
 
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+JOB_NAMES = ("batch.kubernetes.io/job-name", "job-name")
+"""The labels by which pods name their Job."""
+JOB_UID = "batch.kubernetes.io/controller-uid"
+"""The label by which a Job selects its pods."""
+SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+"""The annotation of a CronJob's Job with the time for which it was made."""
+
 
 def text_map(values: Mapping[str, Any] | None, manifest: Manifest, field: str) -> dict[str, str]:
     """The map with text values; an unquoted `true` or number is read as it was written."""

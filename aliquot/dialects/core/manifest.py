@@ -5,18 +5,21 @@ Kinds that have no part in scheduling are skipped and counted, not refused.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, TypeVar
 
 import msgspec
 
 from aliquot.dialects.core import objects as wire
-from aliquot.dialects.core import storage_objects as storage_wire
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.findings import Finding, Severity
 from aliquot.dialects.core.objects import Metadata, Wire
+from aliquot.dialects.core.storage import objects as storage_wire
+from aliquot.dialects.frameworks.objects import JobWire
+from aliquot.dialects.frameworks.table import FRAMEWORKS
 from aliquot.dialects.kep9 import objects as quota_wire
+from aliquot.dialects.koordinator import objects as profile_wire
 from aliquot.dialects.nos import objects as nos_wire
 from aliquot.dialects.tensor_fusion import objects as gpu_wire
 from aliquot.dialects.volcano import objects as volcano_wire
@@ -31,8 +34,10 @@ KEP9_GROUPS = ("scheduling.x-k8s.io", "scheduling.sigs.k8s.io")
 NOS_GROUPS = ("nos.nebuly.com", "nos.nebuly.ai")
 VOLCANO_GROUP = "scheduling.volcano.sh"
 VOLCANO_JOBS = "batch.volcano.sh"
+VOLCANO_TOPOLOGY = "topology.volcano.sh"
 TENSOR_FUSION = "tensor-fusion.ai"
 STORAGE_GROUP = "storage.k8s.io"
+KOORDINATOR_QUOTAS = "quota.koordinator.sh"
 KOORDINATOR_PREFIX = "quota.scheduling.koordinator.sh/"
 MADE_BY_ALIQUOT = {"app.kubernetes.io/managed-by": "aliquot"}
 """The label of objects that Aliquot itself writes, where their design counts on them."""
@@ -58,19 +63,22 @@ _KINDS: dict[tuple[str, str], type[Wire]] = {
     ("apps", "StatefulSet"): wire.WorkloadWire,
     ("batch", "CronJob"): wire.CronJobWire,
     ("batch", "Job"): wire.WorkloadWire,
+    (KOORDINATOR_QUOTAS, "ElasticQuotaProfile"): profile_wire.ProfileWire,
     (VOLCANO_GROUP, "Queue"): volcano_wire.QueueWire,
     (VOLCANO_GROUP, "PodGroup"): volcano_wire.PodGroupWire,
     **{(group, "PodGroup"): volcano_wire.PodGroupWire for group in KEP9_GROUPS},
     (VOLCANO_JOBS, "Job"): volcano_wire.GangJobWire,
+    (VOLCANO_TOPOLOGY, "HyperNode"): volcano_wire.HyperNodeWire,
     (TENSOR_FUSION, "GPUResourceQuota"): gpu_wire.GpuQuotaWire,
     (TENSOR_FUSION, "GPU"): gpu_wire.GpuWire,
     (ALIQUOT_GROUP, "Timeline"): wire.TimelineWire,
     **{(group, "ElasticQuota"): quota_wire.QuotaWire for group in (*KEP9_GROUPS, *NOS_GROUPS)},
+    **{(each.group, each.kind): JobWire for each in FRAMEWORKS},
     **{(group, "CompositeElasticQuota"): nos_wire.CompositeQuotaWire for group in NOS_GROUPS},
 }
 _SERVICE = ("", "Service")
 _CLUSTER_WIDE = {
-    *("Node", "Namespace", "PriorityClass", "Queue", "GPU"),
+    *("Node", "Namespace", "PriorityClass", "Queue", "GPU", "HyperNode"),
     *("PersistentVolume", "StorageClass", "CSINode", "CSIDriver", "VolumeAttachment"),
 }
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
@@ -122,7 +130,9 @@ class Manifest:
     @property
     def metadata(self) -> Metadata:
         """Its metadata."""
-        return metadata_of(self.content)
+        metadata = getattr(self.content, "metadata", None)  # as `metadata_of`, without a call
+        assert isinstance(metadata, Metadata)
+        return metadata
 
     def error(self, field: str, problem: str) -> InputError:
         """An error that names this object and a field of it."""
@@ -238,10 +248,9 @@ def read(document: Document, check_names: bool = True, services: bool = False) -
     if shape is None:
         return None
     content = convert(body, shape, f"{place}: {_title(body)}")
-    unnamed = Manifest(kind, group, "", "", place, content, body)
-    name = unnamed.metadata.name
-    _, namespace, _ = key(kind, unnamed.metadata.namespace, name)
-    found = replace(unnamed, namespace=namespace, name=name)
+    metadata = metadata_of(content)
+    _, namespace, name = key(kind, metadata.namespace, metadata.name)
+    found = Manifest(kind, group, namespace, name, place, content, body)
     if check_names:
         refuse_names(found)
     return found

@@ -3,6 +3,7 @@
 from functools import lru_cache
 
 from aliquot.dialects.core import amounts
+from aliquot.dialects.core.gpu_models import is_model
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import Condition, NodeSpec, NodeStatus, NodeWire
@@ -24,7 +25,8 @@ _EFFECTS: dict[str, Effect] = {
 def node(manifest: Manifest, cards: Cards, live: bool = False) -> Node:
     """A node as the engine's. A node that does not state `pods` takes any number of them.
 
-    Its GPU memory is computed from its cards and slices; a value in its status is ignored. `live`:
+    Its GPU memory, and its cards by model, are computed from its cards and slices; a value in its
+    status is ignored. `live`:
     timestamps of the cluster are on the engine's clock, and a kubelet has labelled it; else the
     engine notes itself since when a node is not ready, and its hostname is its name.
     """
@@ -34,9 +36,10 @@ def node(manifest: Manifest, cards: Cards, live: bool = False) -> Node:
     field = "status.allocatable" if status.allocatable is not None else "status.capacity"
     quantities = status.allocatable if status.allocatable is not None else status.capacity
     has = {"pods": quantity.LIMIT, **amounts.read(quantities, manifest, field)}
-    has.pop(GPU_MEMORY, None)
+    has = {name: n for name, n in has.items() if name != GPU_MEMORY and not is_model(name)}
     written = text_map(manifest.metadata.labels, manifest, "metadata.labels")
     labels = dict(written) if live else {HOSTNAME: manifest.name, **written}
+    models = cards.models.of_node(has, labels)
     has.update(cards.of_node(has, labels))
     unready = _unready(read)
     return Node(
@@ -48,6 +51,7 @@ def node(manifest: Manifest, cards: Cards, live: bool = False) -> Node:
         ready=is_ready(manifest),
         not_ready_since=_since(unready, manifest) if live and unready else None,
         deleted=manifest.metadata.deletion_timestamp is not None,
+        models=models,
     )
 
 
@@ -92,9 +96,9 @@ def _taints(read: NodeWire, manifest: Manifest) -> tuple[Taint, ...]:
             continue
         taints.append(Taint(each.key, each.value or "", effect))
     if spec.unschedulable:
-        taints.append(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule"))
+        taints.append(Taint("node.kubernetes.io/unschedulable", "", "NoSchedule", implied=True))
     if _unready(read) is not None:
-        taints.append(Taint("node.kubernetes.io/not-ready", "", "NoSchedule"))
+        taints.append(Taint("node.kubernetes.io/not-ready", "", "NoSchedule", implied=True))
     return tuple(taints)
 
 

@@ -22,8 +22,11 @@ Quantities = dict[str, Any]
 """Quantities by resource, each checked where it is read, so that a message names the resource."""
 
 
-class Wire(msgspec.Struct, rename="camel", gc=False):
-    """A JSON object with camelCase keys. JSON has no cycles, so the garbage collector skips it."""
+class Wire(msgspec.Struct, rename="camel", gc=False, omit_defaults=True):
+    """A JSON object with camelCase keys. JSON has no cycles, so the garbage collector skips it.
+
+    Encoded, it has what is read of an object, and nothing else: so snapshots are made.
+    """
 
 
 class OwnerReference(Wire):

@@ -5,8 +5,9 @@ a rule about pods is written once for all of them.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
-from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.manifest import Manifest, convert
 from aliquot.dialects.core.objects import (
     CronJobSpec,
     CronJobWire,
@@ -18,9 +19,13 @@ from aliquot.dialects.core.objects import (
     WorkloadSpec,
     WorkloadWire,
 )
+from aliquot.dialects.frameworks import gangs
+from aliquot.dialects.frameworks.objects import JobWire
+from aliquot.dialects.frameworks.table import Role
 from aliquot.dialects.volcano.objects import GangJobSpec, GangJobWire
+from aliquot.errors import InputError
 
-WORKLOADS = WorkloadWire | GangJobWire
+WORKLOADS = WorkloadWire | GangJobWire | JobWire
 """The objects that make pods, and replace those that are lost."""
 
 
@@ -55,12 +60,33 @@ def template_views(manifest: Manifest) -> list[PodTemplateView]:
             job_template = (cron_job or CronJobSpec()).job_template or JobTemplate()
             written = (job_template.spec or WorkloadSpec()).template
             return _of([("spec.jobTemplate.spec.template.", written)])
+        case JobWire():
+            return _of_roles(manifest)
         case GangJobWire(spec=job):
             tasks = (job or GangJobSpec()).tasks or []
             return _of(
                 [(f"spec.tasks[{i}].template.", task.template) for i, task in enumerate(tasks)]
             )
     return []
+
+
+def _of_roles(manifest: Manifest) -> list[PodTemplateView]:
+    """The templates of a job's roles, each once."""
+    views = []
+    for role in {each.at: each for each in gangs.roles(manifest)}.values():
+        place = f"{manifest.place}: {manifest.title}"
+        template = manifest.attempt(partial(_template, role, place))
+        if template is not None:
+            metadata = template.metadata or Metadata()
+            views.append(PodTemplateView(f"{role.at}.", metadata, template.spec))
+    return views
+
+
+def _template(role: Role, place: str) -> PodTemplate:
+    try:
+        return convert(role.template, PodTemplate, place)
+    except InputError as error:
+        raise InputError(error.place, f"{role.at}.{error.field}", error.problem) from None
 
 
 def _of(written: list[tuple[str, PodTemplate | None]]) -> list[PodTemplateView]:

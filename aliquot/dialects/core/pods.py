@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 
 from aliquot.dialects.core import amounts, lifetimes
+from aliquot.dialects.core.gpu_models import is_model
 from aliquot.dialects.core.labels import text_map
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.node_terms import node_term
@@ -24,7 +25,7 @@ from aliquot.dialects.core.objects import (
 )
 from aliquot.dialects.core.pod_phases import Sums, add, larger, most, phases
 from aliquot.dialects.core.pod_rules import pod_rules
-from aliquot.dialects.core.volumes import volume_uses
+from aliquot.dialects.core.storage.volumes import volume_uses
 from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.nos.gpu_memory import as_written
@@ -115,11 +116,12 @@ def container_images(pod_spec: PodSpec) -> Images:
     Pods of one template share them.
     """
     containers = *(pod_spec.init_containers or ()), *(pod_spec.containers or ())
-    return _tagged(tuple(each.image for each in containers if each.image))
+    return tagged(tuple(each.image for each in containers if each.image))
 
 
 @lru_cache(_MOST_TEMPLATES)
-def _tagged(images: Images) -> Images:
+def tagged(images: Images) -> Images:
+    """Images as nodes name them: with a tag."""
     return tuple(each if _has_tag(each) else f"{each}:latest" for each in images)
 
 
@@ -275,8 +277,14 @@ def _requests(resources: ResourceRequirements | None, manifest: Manifest, field:
 
 
 def _read(quantities: Quantities | None, manifest: Manifest, field: str) -> Sums:
-    """Amounts of resources that a container can request; GPU memory is not one of them."""
+    """Amounts of resources that a container can request; GPU memory and models are not."""
     found = amounts.read(quantities, manifest, field)
+    for name in [name for name in found if is_model(name)]:
+        if found.pop(name):
+            problem = (
+                "is a unit of quotas that no node has; ask for GPUs, and select nodes of the model"
+            )
+            manifest.refuse(f"{field}[{name}]", problem)
     if found.pop(GPU_MEMORY, 0):
         where = f"{field}[{as_written(GPU_MEMORY, quantities)}]"
         problem = "is a unit of quotas that no node has; ask for GPUs, or slices of them, instead"

@@ -1,7 +1,7 @@
 """The annotations that only a simulation reads: an object's arrival, a pod's duration and grace."""
 
 from aliquot.dialects.core.manifest import Manifest
-from aliquot.dialects.core.objects import Metadata
+from aliquot.dialects.core.objects import Metadata, PodWire
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.core.times import duration
 
@@ -40,6 +40,8 @@ def _of_pods(manifest: Manifest, key: str) -> int | None:
 
 
 def _of_templates(manifest: Manifest, key: str) -> list[int | None]:
+    if type(manifest.content) is PodWire:
+        return []  # the many have no templates: looking for them would be a tenth of reading them
     return [
         _read(manifest, each.metadata_field, each.metadata, key)
         for each in template_views(manifest)

@@ -35,6 +35,8 @@ def duration(value: object, place: str, field: str) -> int:
 
 
 def _nanos(value: object) -> int | None:
+    if type(value) is int and 0 <= value <= _LONGEST:  # as a pod's grace period is stated
+        return value * _UNITS["s"]
     text = str(value).strip()
     if isinstance(value, bool) or not text or len(text) > _MOST_CHARACTERS:
         return None

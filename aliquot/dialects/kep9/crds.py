@@ -33,10 +33,22 @@ STATUS = open_ended(
         description="How the quota stands.",
     )
 )
+_WORDS = (("Used", ".status.used"), ("Min", ".spec.min"), ("Max", ".spec.max"))
+
+
+def _amount_columns(title: str, resource: str) -> tuple[Column, ...]:
+    """What is used, min and max of a resource, a column each: a column shows one value readably."""
+    return tuple((f"{title} {word}", "string", f"{path}.{resource}") for word, path in _WORDS)
+
+
 COLUMNS: tuple[Column, ...] = (
-    ("Min", "string", ".spec.min"),
-    ("Max", "string", ".spec.max"),
-    ("Used", "string", ".status.used"),
+    *_amount_columns("GPU", r"nvidia\.com/gpu"),
+    *_amount_columns("CPU", "cpu"),
+)
+"""The resources that most quotas name; all that a quota names is in the wide columns."""
+WIDE: tuple[Column, ...] = (
+    *_amount_columns("Memory", "memory"),
+    *((word, "string", path) for word, path in _WORDS),
 )
 _SHORT_NAMES: dict[str, tuple[str, ...]] = {
     "scheduling.x-k8s.io": ("eq", "eqs"),
@@ -71,7 +83,7 @@ def elastic_quota(
         spec=_SPEC,
         status=STATUS,
         columns=COLUMNS,
-        wide=wide,
+        wide=(*WIDE, *wide),
         short_names=short_names,
         annotations=annotations or {},
     )

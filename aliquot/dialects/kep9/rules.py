@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from aliquot.dialects.core.findings import Finding
+from aliquot.dialects.core.gpu_models import LABELS, GpuModels, is_model
 from aliquot.dialects.core.manifest import KEP9_GROUPS, Manifest
 from aliquot.dialects.core.objects import Quantities
 from aliquot.dialects.kep9.quotas import (
@@ -15,14 +16,15 @@ from aliquot.dialects.kep9.quotas import (
     hard,
     has_koordinator_keys,
     namespaces,
+    quota,
     quota_name,
     spec,
 )
-from aliquot.dialects.koordinator.keys import NAMESPACES, SPECIAL
+from aliquot.dialects.koordinator.keys import NAMESPACES, SPECIAL, WEIGHT
 from aliquot.dialects.nos.gpu_memory import SPELLINGS, as_written, is_gpu
 from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.dialects.volcano import queues
-from aliquot.engine import GPU_MEMORY, Quota, quantity
+from aliquot.engine import GPU_MEMORY, MODEL_PREFIX, Quota, quantity
 
 Quotas = Sequence[tuple[Manifest, Quota]]
 """Each quota's object, and the engine's quota."""
@@ -32,7 +34,10 @@ _SLIPS = ("M", "G", "T", "Mi", "Gi", "Ti")
 
 
 def check_quotas(
-    quota_index: QuotaIndex, objects: Collection[Manifest], capacity: Mapping[str, int] | None
+    quota_index: QuotaIndex,
+    objects: Collection[Manifest],
+    capacity: Mapping[str, int] | None,
+    models: GpuModels,
 ) -> Iterator[Finding]:
     """Errors and warnings about all quotas together, with the other objects.
 
@@ -46,8 +51,17 @@ def check_quotas(
     yield from within_hard(quotas, objects)
     yield from one_unit_for_gpus(with_queues)
     yield from not_alone_in_its_group(quotas)
+    yield from models_within_cards(with_queues, models)
     if capacity is not None:
-        yield from guarantees_within_capacity(with_queues, capacity)
+        yield from models_exist(with_queues, capacity)
+        alone = [each for each in with_queues if not _is_in_tree(each[1], quota_index)]
+        yield from guarantees_within_capacity(alone, capacity)
+
+
+def _is_in_tree(quota: Quota, quota_index: QuotaIndex) -> bool:
+    """Is it in a tree that has nodes of its own?"""
+    *_, top = quota_index.ancestry(quota.name)
+    return bool(top.tree)
 
 
 def check_quota(manifest: Manifest) -> Iterator[Finding]:
@@ -61,7 +75,10 @@ def min_within_max(quotas: Quotas) -> Iterator[Finding]:
     """Min must not be above max: the guarantee could never be used."""
     for manifest, bounds in quotas:
         ceiling = dict(bounds.max)
+        written = dict(quota(manifest).min)
         for resource, low in bounds.min:
+            if written.get(resource) != low:
+                continue  # it follows from mins by model: see `models_within_cards`
             high = ceiling.get(resource, low)
             if low > high:
                 bound = quantity.text(resource, high)
@@ -197,6 +214,56 @@ def one_unit_for_gpus(quotas: Quotas) -> Iterator[Finding]:
                 )
 
 
+def models_within_cards(quotas: Quotas, models: GpuModels) -> Iterator[Finding]:
+    """Mins by model, and their sum, must not be above the max of all cards; nor `deserved`."""
+    for manifest, bounds in quotas:
+        ceiling = dict(bounds.max)
+        for word, amounts in (("min", bounds.min), ("deserved", bounds.deserved)):
+            sums = Counter[str]()
+            for resource, low in amounts:
+                cards = models.cards_of(resource) if is_model(resource) else ""
+                if cards not in ceiling:
+                    continue
+                sums[cards] += low
+                if low and sums[cards] > ceiling[cards]:
+                    most = quantity.text(cards, ceiling[cards])
+                    all_of = "mins" if word == "min" else "deserved shares"
+                    sum_of = f"with it, {all_of} by model add up to {sums[cards]}"
+                    words = sum_of if sums[cards] > low else f"{word} {low}"
+                    problem = f"{words}, above max {most} {cards}"
+                    where = bound_field(manifest, word, resource)
+                    yield manifest.finding("error", where, problem)
+
+
+def models_exist(quotas: Quotas, capacity: Mapping[str, int]) -> Iterator[Finding]:
+    """Warn of a model that no node has."""
+    for manifest, bounds in quotas:
+        for resource in dict.fromkeys(
+            name
+            for each in (bounds.min, bounds.deserved, bounds.max, bounds.weight)
+            for name, _ in each
+        ):
+            if is_model(resource) and not capacity.get(resource):
+                model = resource.removeprefix(MODEL_PREFIX)
+                problem = f"no node has cards of the model {model}"
+                labels = " nor ".join(LABELS.values())
+                hint = f"neither {labels} says so, nor a value that gpu.models lists under {model}"
+                where = model_field(manifest, resource)
+                yield manifest.finding("warning", where, f"{problem}: {hint}")
+
+
+def model_field(manifest: Manifest, resource: str) -> str:
+    """The first field of a quota that names a resource."""
+    if manifest.kind == queues.KIND:
+        fields = (where for where, each in queues.bounds(manifest).items() if resource in each)
+        return f"{next(fields, 'spec')}[{resource}]"
+    bounds = spec(manifest)
+    for word in ("min", "max"):
+        if resource in (getattr(bounds, word) or {}):
+            return f"spec.{word}[{resource}]"
+    return f"metadata.annotations[{WEIGHT}]"
+
+
 def guarantees_within_capacity(quotas: Quotas, capacity: Mapping[str, int]) -> Iterator[Finding]:
     """Warn when guarantees add up to more than the nodes have: they cannot all be used at once.
 
@@ -209,6 +276,8 @@ def guarantees_within_capacity(quotas: Quotas, capacity: Mapping[str, int]) -> I
         for resource, amount in bounds.min:
             if _is_guaranteed_above(bounds, resource, by_name):
                 continue
+            if is_model(resource) and not capacity.get(resource):
+                continue  # see `models_exist`
             before = total.get(resource, 0)
             total[resource] = before + amount
             have = capacity.get(resource, 0)
@@ -233,8 +302,8 @@ def _is_guaranteed_above(quota: Quota, resource: str, by_name: Mapping[str, Quot
 def bound_field(manifest: Manifest, word: str, resource: str) -> str:
     """The field of a bound, with the resource spelled as written."""
     if manifest.kind == queues.KIND:
-        where = {"min": "spec.guarantee.resource", "max": "spec.capability"}[word]
-        return queues.field(manifest, where, resource)
+        fields = {"min": "spec.guarantee.resource", "max": "spec.capability"}
+        return queues.field(manifest, fields.get(word, f"spec.{word}"), resource)
     bounds: Mapping[str, object] | None = getattr(spec(manifest), word)
     return f"spec.{word}[{as_written(resource, bounds)}]"
 

@@ -36,12 +36,16 @@ TREE = f"{PREFIX}tree-id"
 WEIGHT = f"{PREFIX}shared-weight"
 NAMESPACES = f"{PREFIX}namespaces"
 STRICT = f"{PREFIX}max-strict-check-resource-keys"
+PROFILE = f"{PREFIX}profile"
+IN_DEFAULT_TREE = f"{PREFIX}ignore-default-tree"
+TOTAL = f"{PREFIX}total-resource"
+UNSCHEDULABLE = f"{PREFIX}unschedulable-resource"
 ADMISSION = f"{PREFIX}admission"
-FLAGS = (IS_PARENT, IS_ROOT, LEND, FORCE)
+FLAGS = (IS_PARENT, IS_ROOT, LEND, FORCE, IN_DEFAULT_TREE)
 FIGURES = frozenset(
     f"{PREFIX}{word}"
     for word in (
-        *("runtime", "request", "child-request"),
+        *("runtime", "request", "child-request", "guaranteed", "allocated"),
         *("non-preemptible-request", "non-preemptible-used"),
     )
 )
@@ -67,6 +71,12 @@ class Keys:
     """May the mins of its children add up to more than its own (allow-force-update, is-root)?"""
     strict: tuple[str, ...] = ()
     """Resources whose max must not be below what is used."""
+    is_root: bool = False
+    """Is it the root of the tree of its id?"""
+    in_default_tree: bool = False
+    """Does the default tree share the nodes of its tree as well (ignore-default-tree)?"""
+    total: Amounts | None = None
+    """What its tree has to share, as it states it; None if it does not, or unreadably."""
 
 
 def has_keys(metadata_maps: Sequence[Labels | None]) -> bool:
@@ -89,6 +99,9 @@ def keys(manifest: Manifest) -> Keys:
         tree=_read_name(labels, (TREE,), manifest, "metadata.labels"),
         forced=any(flag_text(labels, key) == "true" for key in (FORCE, IS_ROOT)),
         strict=_strict(manifest),
+        is_root=flag_text(labels, IS_ROOT) == "true",
+        in_default_tree=flag_text(labels, IN_DEFAULT_TREE) == "true",
+        total=_total(manifest),
     )
 
 
@@ -149,9 +162,25 @@ def weight_problem(manifest: Manifest) -> str | None:
     return None
 
 
+def weighed(manifest: Manifest) -> tuple[str, ...]:
+    """The resources that the shared weight names, as far as it can be read."""
+    written = (manifest.metadata.annotations or {}).get(WEIGHT)
+    try:
+        read = _parsed(written) if written not in (None, "") else None
+    except ValueError:
+        return ()
+    return (
+        tuple(_pair(str(key), value)[0] for key, value in read.items())
+        if isinstance(read, dict)
+        else ()
+    )
+
+
 def _read_name(labels: Labels, spellings: Sequence[str], manifest: Manifest, field: str) -> str:
     """The name under any of a key's spellings; under two, it must be the same."""
     found = {key: labels[key] for key in spellings if key in labels}
+    if not found:
+        return ""
     for key, value in found.items():
         if isinstance(value, dict | list):
             manifest.refuse(f"{field}[{key}]", "must be text")
@@ -173,7 +202,48 @@ def _weight(manifest: Manifest) -> Amounts:
     return tuple(sorted(found.items())) if any(found.values()) else ()
 
 
-def _amounts(written: object, manifest: Manifest) -> dict[str, int]:
+def total_problem(manifest: Manifest) -> str | None:
+    """Why what a tree has to share cannot be read; None if it can, or is not stated."""
+    try:
+        _amounts((manifest.metadata.annotations or {}).get(TOTAL), manifest, TOTAL)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def admission_limit(manifest: Manifest) -> Amounts | None:
+    """What the pods of a quota may ask for together, or none if it is empty; None if not stated.
+
+    One that cannot be read is as if it were empty; `rules` warns.
+    """
+    written = (manifest.metadata.annotations or {}).get(ADMISSION)
+    if written is None:
+        return None
+    try:
+        return tuple(sorted(_amounts(written, manifest, ADMISSION).items()))
+    except ValueError:
+        return ()
+
+
+def admission_problem(manifest: Manifest) -> str | None:
+    """Why the limit of admission cannot be read; None if it can, or is not stated."""
+    try:
+        _amounts((manifest.metadata.annotations or {}).get(ADMISSION), manifest, ADMISSION)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _total(manifest: Manifest) -> Amounts | None:
+    written = (manifest.metadata.annotations or {}).get(TOTAL)
+    try:
+        found = _amounts(written, manifest, TOTAL)
+    except ValueError:
+        return None
+    return None if written is None else tuple(sorted(found.items()))
+
+
+def _amounts(written: object, manifest: Manifest, annotation: str = WEIGHT) -> dict[str, int]:
     """A map of quantities; raises ValueError if it is no map, InputError if one is negative."""
     if written is None or written == "":
         return {}
@@ -183,7 +253,7 @@ def _amounts(written: object, manifest: Manifest) -> dict[str, int]:
     quantities = dict(_pair(key, value) for key, value in read.items())
     negative = [name for name, value in quantities.items() if str(value).startswith("-")]
     for name in negative:
-        where = f"metadata.annotations[{WEIGHT}]"
+        where = f"metadata.annotations[{annotation}]"
         manifest.refuse(where, f"{name}: {quantities.pop(name)} is negative")
     try:
         return first_error(manifest, lambda: amounts.read(quantities, manifest, ""))

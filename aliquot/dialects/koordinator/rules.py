@@ -10,19 +10,18 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from aliquot.dialects import quota_parents
 from aliquot.dialects.core import amounts
 from aliquot.dialects.core.findings import Finding, list_names
+from aliquot.dialects.core.gpu_models import is_model
 from aliquot.dialects.core.manifest import KEP9_GROUPS, Key, Manifest
 from aliquot.dialects.kep9.objects import QuotaWire
-from aliquot.dialects.kep9.quotas import has_koordinator_keys, quota, quota_name, spec
+from aliquot.dialects.kep9.quotas import has_koordinator_keys, quota, spec
 from aliquot.dialects.kep9.rules import bound_field, pointer
 from aliquot.dialects.koordinator import keys as koordinator
-from aliquot.dialects.koordinator.keys import DEFAULT, IS_PARENT, ROOT, SPECIAL, SYSTEM, TREE, Keys
+from aliquot.dialects.koordinator.keys import DEFAULT, IS_PARENT, ROOT, SPECIAL, SYSTEM
+from aliquot.dialects.koordinator.tree_rules import Member, check_trees, no_move_between_trees
 from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.quota_index import QuotaIndex
 from aliquot.engine import Quota, quantity
 from aliquot.errors import InputError
-
-Member = tuple[Manifest, Quota, Keys]
-"""A quota's object, the engine's quota, and its Koordinator keys."""
 
 _HUGE = 2**60
 """Above this, a bound means none: Koordinator writes a fifth of the largest int64 (2**60.7)."""
@@ -41,7 +40,7 @@ def check_tree(quota_index: QuotaIndex, later: Container[str] = ()) -> Iterator[
     yield from children_within_min(members)
     yield from max_named_by_parent(members)
     yield from built_in_quotas_stand_alone(members)
-    yield from one_tree(members, quota_index)
+    yield from check_trees(members, quota_index)
 
 
 def check_change(
@@ -58,7 +57,7 @@ def check_change(
     yield from built_in_quotas_stay(replaced, deleted)
     yield from built_in_quotas_are_not_edited(applied, replaced)
     yield from no_orphans(before, after, deleted)
-    yield from no_move_between_trees(before, after)
+    yield from no_move_between_trees(_members(before), _members(after))
 
 
 def check_member(manifest: Manifest) -> Iterator[Finding]:
@@ -70,9 +69,7 @@ def check_member(manifest: Manifest) -> Iterator[Finding]:
     yield from readable_weight(manifest)
     yield from min_named_in_max(manifest)
     yield from strict_keys(manifest)
-    if koordinator.ADMISSION in (manifest.metadata.annotations or {}):
-        where = f"metadata.annotations[{koordinator.ADMISSION}]"
-        yield manifest.finding("warning", where, "is not considered yet")
+    yield from readable_amounts(manifest)
 
 
 def one_quota_a_bare_name(members: Iterable[Member]) -> Iterator[Finding]:
@@ -115,9 +112,9 @@ def parents_are_parents(
         if name is None and keys.parent in later:
             problem = f"parent quota {keys.parent} comes later; until then this one has no parent"
             yield manifest.finding("warning", where, problem)
-        elif name is None:
+        elif name is None and keys.parent not in quota_index.passed_over:
             yield manifest.finding("error", where, f"there is no parent quota {keys.parent}")
-        elif not quota_index.quotas[name].is_parent:
+        elif name is not None and not quota_index.quotas[name].is_parent:
             problem = f'quota {name} is no parent: it lacks the label {IS_PARENT}: "true"'
             yield manifest.finding("error", where, problem)
 
@@ -138,7 +135,8 @@ def no_cycles(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Fi
 def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
     """The mins of a parent's children add up to at most its own min.
 
-    Reported are the child with which the sum exceeds it, and every one after it that adds to it.
+    Reported are the child with which the sum exceeds it, and every one after it that adds to it. A
+    parent that does not name a model of cards lets its children name it.
     """
     members = list(members)
     forced = {bounds.name for _, bounds, keys in members if keys.forced}
@@ -152,7 +150,7 @@ def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
             before, names = sums.get((bounds.parent, resource), (0, []))
             names = [*names, bounds.name] if low else names
             sums[bounds.parent, resource] = before + low, names
-            have = limits[bounds.parent].get(resource, 0)
+            have = limits[bounds.parent].get(resource, quantity.LIMIT if is_model(resource) else 0)
             if low and have < before + low:
                 total, limit = quantity.text(resource, before + low), quantity.text(resource, have)
                 problem = (
@@ -163,45 +161,19 @@ def children_within_min(members: Iterable[Member]) -> Iterator[Finding]:
 
 
 def max_named_by_parent(members: Iterable[Member]) -> Iterator[Finding]:
-    """A child's max names only resources of its parent's max: a tree shares no others."""
+    """A child's max names only resources of its parent's max, or models of cards.
+
+    A tree shares no others.
+    """
     members = list(members)
     ceilings = {bounds.name: dict(bounds.max) for _, bounds, _ in members}
     for manifest, bounds, _ in members:
         above = ceilings.get(bounds.parent or "", {})
         for resource, _ in bounds.max if above else ():
-            if resource not in above:
+            if resource not in above and not is_model(resource):
                 names = ", ".join(sorted(above))
                 problem = f"max of its parent {bounds.parent} does not name it, but only {names}"
                 yield manifest.finding("error", bound_field(manifest, "max", resource), problem)
-
-
-def one_tree(members: Iterable[Member], quota_index: QuotaIndex) -> Iterator[Finding]:
-    """All quotas of a tree have one tree id, and only one tree is supported."""
-    own = {bounds.name: (manifest, keys.tree) for manifest, bounds, keys in members}
-    first: tuple[str, Manifest] | None = None
-    for manifest, bounds, keys in members:
-        if manifest.name in SPECIAL:
-            continue
-        ids = [own[above.name] for above in quota_index.ancestry(bounds.name) if above.name in own]
-        above = next(((other, tree) for other, tree in ids[1:] if tree), None)
-        above = above or next(iter(ids[1:]), None)
-        tree = keys.tree or (above[1] if above is not None else "")
-        if above is not None and tree != above[1]:
-            where = f"metadata.labels[{TREE}]"
-            there = f"{above[1]!r} in" if above[1] else "there is none in"
-            problem = f"is {tree!r}, but {there} {pointer(above[0])}, above it"
-            yield manifest.finding("error", where, problem)
-        elif bounds.parent is None:
-            first = first or (tree, manifest)
-            if tree != first[0]:
-                yield _second_tree(manifest, tree, *first)
-
-
-def _second_tree(manifest: Manifest, tree: str, other: str, first: Manifest) -> Finding:
-    there = f"tree {other!r}" if other else "the tree without an id"
-    here = f"{tree!r} is another tree" if tree else "without an id it is in another tree"
-    problem = f"{here} than {there} of {pointer(first)}; several trees are not supported yet"
-    return manifest.finding("error", f"metadata.labels[{TREE}]", problem)
 
 
 def built_in_quotas_stand_alone(members: Iterable[Member]) -> Iterator[Finding]:
@@ -254,16 +226,6 @@ def no_orphans(
             yield Finding("error", place, manifest.title, "", problem)
 
 
-def no_move_between_trees(before: QuotaIndex, after: QuotaIndex) -> Iterator[Finding]:
-    """A quota cannot change its tree id: trees have different nodes."""
-    old = {quota_name(manifest): keys.tree for manifest, _, keys in _members(before)}
-    for manifest, bounds, keys in _members(after):
-        tree = old.get(bounds.name, keys.tree)
-        if tree != keys.tree:
-            problem = f"was {tree!r} and cannot become {keys.tree!r}"
-            yield manifest.finding("error", f"metadata.labels[{TREE}]", problem)
-
-
 def unbounded_built_in_quotas(manifest: Manifest) -> Iterator[Finding]:
     """Warn of bounds on the root or the system quota, which have no effect."""
     if _is_special(manifest, (ROOT, SYSTEM)):
@@ -292,14 +254,35 @@ def readable_weight(manifest: Manifest) -> Iterator[Finding]:
         yield manifest.finding("warning", where, f"{problem}; max is the weight instead")
 
 
+def readable_amounts(manifest: Manifest) -> Iterator[Finding]:
+    """Warn of a limit of admission and a tree's total that cannot be read.
+
+    A negative amount is an error.
+    """
+    try:
+        limit, problem = (
+            koordinator.admission_problem(manifest),
+            koordinator.total_problem(manifest),
+        )
+    except InputError as error:
+        yield manifest.finding("error", error.field, error.problem)
+        return
+    if limit is not None:
+        where = f"metadata.annotations[{koordinator.ADMISSION}]"
+        yield manifest.finding("warning", where, f"{limit}; max is the limit instead")
+    if problem is not None and koordinator.keys(manifest).is_root:
+        where = f"metadata.annotations[{koordinator.TOTAL}]"
+        yield manifest.finding("warning", where, f"{problem}; it is as if it were not written")
+
+
 def min_named_in_max(manifest: Manifest) -> Iterator[Finding]:
-    """Min names only resources of max: a tree shares no others."""
+    """Min names only resources of max: a tree shares no others, but models of cards."""
     bounds = quota(manifest)
     if not has_koordinator_keys(manifest) or not bounds.max or _is_special(manifest, SPECIAL):
         return
     ceiling = dict(bounds.max)
     for resource, _ in bounds.min:
-        if resource not in ceiling:
+        if resource not in ceiling and not is_model(resource):
             problem = f"max does not name it, but only {', '.join(sorted(ceiling))}"
             yield manifest.finding("error", bound_field(manifest, "min", resource), problem)
 

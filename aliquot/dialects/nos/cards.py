@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from aliquot.dialects.configuration import Gpu
+from aliquot.dialects.core.gpu_models import GpuModels, gpu_models, is_model
 from aliquot.dialects.core.labels import to_text
-from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.manifest import KEP9_GROUPS, Manifest
 from aliquot.dialects.core.objects import NodeWire, Quantities
 from aliquot.dialects.kep9.objects import QuotaWire
+from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.nos.gpu_memory import SPELLINGS, gigabytes, is_gpu, peak
 from aliquot.dialects.nos.objects import CompositeQuotaWire
 from aliquot.dialects.tensor_fusion.sharing import counts_compute, is_shared
@@ -45,6 +47,8 @@ class Cards:
     """Are single GPUs shared (see `tensor_fusion.sharing`)?"""
     compute: bool = False
     """Does a pod request TFLOPs, or a quota bound them?"""
+    models: GpuModels = field(default_factory=GpuModels)
+    """The models of cards that quotas name."""
 
     def size(self, labels: Labels) -> int:
         """The GB of a card on a node with these labels."""
@@ -63,9 +67,10 @@ class Cards:
         return "" if size == self.default else _class_name(size)
 
     def of_node(self, has: Mapping[str, int], labels: Labels) -> dict[str, int]:
-        """The GPU memory of a node, if it has any and a quota counts it."""
+        """The GPU memory and the cards by model of a node, as far as quotas count them."""
         total = gigabytes(has, self.size(labels)) if self.counted else 0
-        return {GPU_MEMORY: total} if total else {}
+        memory = {GPU_MEMORY: total} if total else {}
+        return {**memory, **self.models.amounts(has, labels)}
 
     def charges(
         self, requests: Amounts, phases: Sequence[Mapping[str, int]]
@@ -100,6 +105,11 @@ def cards(settings: Gpu, manifests: Iterable[Manifest]) -> Cards:
         settings.memory_gb_by_model,
         shared=shared,
         compute=shared and counts_compute(manifests),
+        models=gpu_models(
+            settings.models,
+            {name for each in manifests for name in _names(each) if is_model(name)},
+            _labels_of_nodes(manifests),
+        ),
     )
     if not any(_names_gpu_memory(each) for each in manifests):
         return bare
@@ -112,13 +122,25 @@ def _labels_of_nodes(manifests: Iterable[Manifest]) -> Iterator[Labels]:
 
 
 def _names_gpu_memory(manifest: Manifest) -> bool:
+    return any(name in SPELLINGS for name in _bounds(manifest))
+
+
+def _names(manifest: Manifest) -> Iterator[str]:
+    """The resources that a quota or queue names, also in its weight."""
+    yield from _bounds(manifest)
+    if isinstance(manifest.content, QuotaWire) and manifest.group in KEP9_GROUPS:
+        yield from koordinator.weighed(manifest)
+
+
+def _bounds(manifest: Manifest) -> Iterator[str]:
+    """The resources that a quota or queue bounds or guarantees."""
     content = manifest.content
     written: Iterable[Quantities | None] = ()
     if isinstance(content, QueueWire):
         written = bounds(manifest).values()
     elif isinstance(content, QuotaWire | CompositeQuotaWire) and content.spec is not None:
         written = (content.spec.min, content.spec.max)
-    return any(name in (each or {}) for each in written for name in SPELLINGS)
+    return (name for each in written for name in each or ())
 
 
 def _labelled(labels: Labels) -> int | None:

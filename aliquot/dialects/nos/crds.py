@@ -7,7 +7,7 @@ and columns in every group.
 from aliquot.dialects.core.definition import Definition
 from aliquot.dialects.core.manifest import NOS_GROUPS
 from aliquot.dialects.core.schema import listed, record, text
-from aliquot.dialects.kep9.crds import COLUMNS, MAX, MIN, STATUS, elastic_quota
+from aliquot.dialects.kep9.crds import COLUMNS, MAX, MIN, STATUS, WIDE, elastic_quota
 
 _NAMESPACES = listed(
     text(), "The namespaces that share the quota.", minItems=1, **{"x-kubernetes-list-type": "set"}
@@ -37,7 +37,7 @@ def _composite(group: str) -> Definition:
         ),
         status=STATUS,
         columns=COLUMNS,
-        wide=(("Namespaces", "string", ".spec.namespaces"),),
+        wide=(*WIDE, ("Namespaces", "string", ".spec.namespaces")),
         short_names=_SHORT_NAMES_OF_COMPOSITES[group],
     )
 

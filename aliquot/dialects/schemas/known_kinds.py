@@ -14,6 +14,8 @@ from typing import Any
 from aliquot.dialects import crds
 from aliquot.dialects.core.manifest import VOLCANO_JOBS
 from aliquot.dialects.core.schema import Schema, anything
+from aliquot.dialects.frameworks.fields import Fields
+from aliquot.dialects.frameworks.table import BY_KIND
 from aliquot.dialects.schemas import kubernetes
 from aliquot.dialects.schemas.misfits import Steps
 from aliquot.json import Body, seek
@@ -76,7 +78,16 @@ def nearest_kind(api_version: str, kind: str) -> str | None:
 
 
 def templates(api_version: str, kind: str, body: Body) -> Iterable[tuple[Steps, Any]]:
-    """The pod templates that the schema of a kind leaves open, with their paths."""
+    """The pod templates that the schema of a kind leaves open, or a job of a framework has.
+
+    With their paths.
+    """
+    row = BY_KIND.get(kind)
+    if row is not None and row.group == group_of(api_version):
+        fields = Fields(lambda *_: None, body, ())
+        for role in {each.steps: each for each in row.roles(fields.record(*row.spec))}.values():
+            yield role.steps, role.template
+        return
     if (group_of(api_version), kind) != (VOLCANO_JOBS, "Job"):
         return
     tasks = seek(body, "spec", "tasks")

@@ -18,8 +18,12 @@ from aliquot.dialects.core.schema import (
 
 
 def _figures(description: str) -> Schema:
-    both = {"tflops": quantity("Compute, in TFLOPs."), "vram": quantity("Memory of GPUs.")}
-    return record(both, description=description)
+    figures = {
+        "tflops": quantity("Compute, in TFLOPs."),
+        "compute": quantity("Compute, in percent of a GPU. Bounds nothing."),
+        "vram": quantity("Memory of GPUs."),
+    }
+    return record(figures, description=description)
 
 
 _TOTAL = record(
@@ -101,6 +105,7 @@ _GPU = Definition(
                 "gpuModel": text("Its model."),
                 "vendor": text("Its maker."),
                 "index": whole("Its number on the node.", minimum=0),
+                "numaNode": whole("The NUMA node that it is on."),
                 "usedBy": text("Which device plugin has it."),
                 "nodeSelector": mapped(text(), "The node it is on."),
                 "runningApps": listed(anything(), "Who runs on it."),

@@ -18,6 +18,7 @@ from aliquot.dialects.tensor_fusion.annotations import PREFIX, requests_gpus, un
 from aliquot.dialects.tensor_fusion.derived_gpus import MOST, compute
 from aliquot.dialects.tensor_fusion.quota_rules import one_gpu_quota_a_namespace
 from aliquot.dialects.tensor_fusion.quotas import KIND
+from aliquot.dialects.volcano import declared_gangs
 from aliquot.engine import Device, Node
 
 GPU_KINDS = {KIND, gpus.KIND, "Node", "Namespace"}
@@ -114,7 +115,7 @@ def ignored_annotations(manifest: Manifest, view: PodTemplateView) -> Iterator[F
         problem = "partitions are not considered yet: the GPU is shared as by hard"
         yield manifest.finding("warning", where, problem)
     for key in written:
-        if key.startswith(f"{PREFIX}gang-"):
+        if key.startswith(f"{PREFIX}gang-") and key not in declared_gangs.READ:
             where = f"{view.metadata_field}.annotations[{key}]"
-            problem = "is not considered yet: its pods start one by one; write a PodGroup instead"
+            problem = "is not considered"
             yield manifest.finding("warning", where, problem)

@@ -10,6 +10,8 @@ from aliquot.dialects.tensor_fusion.objects import GpuStatus, GpuWire
 from aliquot.engine import NO_GPU_AMOUNT, Device, GpuAmount, GpuAsk, resolve_ask
 
 KIND = "GPU"
+DOMAIN = "aliquot.dev/gpu-domain"
+"""A label of a GPU: those of a node that have the same value are near each other."""
 POOL = f"{TENSOR_FUSION}/gpupool"
 
 _RUNNING = ("", "Running")
@@ -38,8 +40,16 @@ def device(manifest: Manifest, held: GpuAmount = NO_GPU_AMOUNT) -> Device:
         vendor=written.vendor or "",
         pool=to_text((manifest.metadata.labels or {}).get(POOL)),
         index=written.index or 0,
+        domain=_domain(manifest, written),
         ready=(written.phase or "") in _RUNNING and (written.used_by or "") in _OURS,
     )
+
+
+def _domain(manifest: Manifest, written: GpuStatus) -> str:
+    """Which GPUs of the node are near it: by its label, else by its NUMA node."""
+    labelled = to_text((manifest.metadata.labels or {}).get(DOMAIN))
+    numa = "" if written.numa_node is None else f"numa-{written.numa_node}"
+    return labelled or numa
 
 
 def status(manifest: Manifest) -> GpuStatus:

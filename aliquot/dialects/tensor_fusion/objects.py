@@ -58,6 +58,7 @@ class GpuStatus(Wire):
     gpu_model: str | None = None
     vendor: str | None = None
     index: int | None = None
+    numa_node: int | None = None
     used_by: str | None = None
 
 

@@ -59,7 +59,10 @@ def one_gpu_quota_a_namespace(objects: Iterable[Manifest]) -> Iterator[Finding]:
 
 
 def limits_cover_requests(manifest: Manifest) -> Iterator[Finding]:
-    """Limits are not below requests: in total, for a single pod and by default."""
+    """Limits are not below requests: in total, for a single pod and by default.
+
+    A total of 0 is no slip but a word of its own, none at all, which TensorFusion takes.
+    """
     found, (low, high) = quota(manifest), defaults(manifest)
     pairs: list[tuple[Severity, str, GpuBound, str, GpuBound]] = [
         ("error", "total.limits", found.limits, "requests", found.requests),
@@ -71,7 +74,8 @@ def limits_cover_requests(manifest: Manifest) -> Iterator[Finding]:
             if limit < request:
                 written, bound_text = quantity.text(word, limit), quantity.text(word, request)
                 numbers = f"{written} is below {other}.{word} {bound_text}"
-                yield manifest.finding(severity, f"spec.{where}.{word}", numbers)
+                weight = severity if limit else "warning"
+                yield manifest.finding(weight, f"spec.{where}.{word}", numbers)
 
 
 def single_within_total(manifest: Manifest) -> Iterator[Finding]:
@@ -106,6 +110,10 @@ def defaults_within_single(manifest: Manifest) -> Iterator[Finding]:
                 yield manifest.finding("warning", f"spec.single.{where}.{word}", problem)
 
 
+_PERCENT = "compute"
+"""Compute in percent of a GPU, which TensorFusion's quotas hold, and do not look at either."""
+
+
 def only_known_fields(manifest: Manifest) -> Iterator[Finding]:
     """Warn of an unknown field: a misspelt bound is no bound."""
     known: dict[str, type[Wire]] = {
@@ -121,7 +129,9 @@ def only_known_fields(manifest: Manifest) -> Iterator[Finding]:
         names = {field.encode_name for field in msgspec.structs.fields(shape)}
         for name in _inside(manifest.body, where):
             if name not in names:
-                yield manifest.finding("warning", f"{where}.{name}", "is not known here")
+                is_percent = shape is GpuFigures and name == _PERCENT
+                problem = "bounds nothing; state tflops" if is_percent else "is not known here"
+                yield manifest.finding("warning", f"{where}.{name}", problem)
 
 
 def _inside(body: object, where: str) -> Mapping[str, object]:

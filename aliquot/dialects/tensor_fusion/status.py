@@ -60,10 +60,14 @@ def gpu(manifest: Manifest, device: Device, asks: Iterable[GpuAsk]) -> Body:
     """A GPU with what of it is available."""
     written = manifest.body.get("status") or {}
     kept = {word: value for word, value in written.items() if word not in _NOT_KNOWN}
+    return {**manifest.body, "status": {**kept, "available": write(available(device, asks))}}
+
+
+def available(device: Device, asks: Iterable[GpuAsk]) -> GpuAmount:
+    """What is left of a GPU beside these pods and those of others."""
     taken = gpus.taken(asks, device.capacity)
     rows = zip(device.capacity, device.used_elsewhere, taken, strict=True)
-    left = GpuAmount(*(max(has - others - ours, 0) for has, others, ours in rows))
-    return {**manifest.body, "status": {**kept, "available": write(left)}}
+    return GpuAmount(*(max(has - others - ours, 0) for has, others, ours in rows))
 
 
 def used(summary: GpuQuotaSummary) -> Body:

@@ -1,7 +1,7 @@
-"""The custom kinds of Volcano: Queue, PodGroup and Job."""
+"""The custom kinds of Volcano: Queue, PodGroup, Job and HyperNode."""
 
 from aliquot.dialects.core.definition import Column, Definition
-from aliquot.dialects.core.manifest import VOLCANO_GROUP, VOLCANO_JOBS
+from aliquot.dialects.core.manifest import VOLCANO_GROUP, VOLCANO_JOBS, VOLCANO_TOPOLOGY
 from aliquot.dialects.core.schema import (
     anything,
     choice,
@@ -16,7 +16,14 @@ from aliquot.dialects.core.schema import (
     whole,
 )
 
-_TOPOLOGY = anything("How close to each other its pods must be.")
+_TOPOLOGY = record(
+    {
+        "mode": choice("hard", "soft", description="Must they be near, or should they?"),
+        "highestTierAllowed": whole("The widest tier of which one HyperNode must hold them."),
+        "highestTierName": text("The same by the name of the tier."),
+    },
+    description="How near to each other its pods run.",
+)
 _POLICIES = listed(
     record(
         {
@@ -193,4 +200,75 @@ _JOB = Definition(
     short_names=("vcjob", "vj"),
 )
 
-DEFINITIONS = (_QUEUE, _POD_GROUP, _JOB)
+_NAMED = record({"name": text("Its name.")}, "name", description="One by its name.")
+_MATCHING = record({"pattern": text("A regular expression.")}, description="Those named like this.")
+_LABELLED = record(
+    {
+        "matchLabels": mapped(text(), "Labels that they have."),
+        "matchExpressions": listed(
+            record(
+                {
+                    "key": text("A label."),
+                    "operator": text("In, NotIn, Exists or DoesNotExist."),
+                    "values": listed(text(), "Values of the label."),
+                },
+                "key",
+                "operator",
+                description="A requirement of a label.",
+            ),
+            "Requirements that they meet.",
+        ),
+    },
+    description="Those with these labels.",
+)
+
+_HYPER_NODE = Definition(
+    group=VOLCANO_TOPOLOGY,
+    version="v1alpha1",
+    kind="HyperNode",
+    plural="hypernodes",
+    about="Nodes that are near each other, as below one switch.",
+    spec=record(
+        {
+            "tier": whole("How wide it is: 1 is the narrowest.", minimum=0),
+            "tierName": text("What its tier is called."),
+            "members": listed(
+                record(
+                    {
+                        "type": choice("Node", "HyperNode", description="What they are."),
+                        "selector": record(
+                            {
+                                "exactMatch": _NAMED,
+                                "regexMatch": _MATCHING,
+                                "labelMatch": _LABELLED,
+                            },
+                            description="Which: one of these ways.",
+                        ),
+                    },
+                    "type",
+                    description="Nodes, or HyperNodes of lower tiers.",
+                ),
+                "What it consists of.",
+            ),
+        },
+        "tier",
+        description="What the HyperNode is.",
+    ),
+    status=open_ended(
+        record(
+            {
+                "nodeCount": whole("How many nodes are in it."),
+                "conditions": conditions(),
+            },
+            description="How the HyperNode stands.",
+        )
+    ),
+    columns=(
+        ("Tier", "string", ".spec.tier"),
+        ("NodeCount", "integer", ".status.nodeCount"),
+    ),
+    short_names=("hn",),
+    namespaced=False,
+)
+
+DEFINITIONS = (_QUEUE, _POD_GROUP, _JOB, _HYPER_NODE)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.pod_templates import template_views
-from aliquot.dialects.volcano import gangs, jobs
+from aliquot.dialects.volcano import declared_gangs, gangs, jobs
 from aliquot.dialects.volcano.keys import MIN_MEMBER, MIN_RESOURCES
 from aliquot.dialects.volcano.made_groups import group_name
 from aliquot.dialects.volcano.objects import GangJobWire
@@ -21,7 +21,6 @@ def check_gang(manifest: Manifest) -> Iterator[Finding]:
     yield from task_minimums_within_min_member(manifest)
     ignored = {
         "spec.scheduleTimeoutSeconds": spec.schedule_timeout_seconds,
-        "spec.networkTopology": spec.network_topology,
         "spec.subGroupPolicy": spec.sub_group_policy,
     }
     yield from _not_considered(manifest, ignored)
@@ -30,7 +29,7 @@ def check_gang(manifest: Manifest) -> Iterator[Finding]:
 def check_job(manifest: Manifest) -> Iterator[Finding]:
     """Warnings about one Volcano Job."""
     spec = jobs.spec(manifest)
-    ignored = {"spec.policies": spec.policies, "spec.networkTopology": spec.network_topology}
+    ignored: dict[str, object] = {"spec.policies": spec.policies}
     for number, task in enumerate(spec.tasks or []):
         at = f"spec.tasks[{number}]"
         ignored[f"{at}.dependsOn"] = task.depends_on
@@ -54,6 +53,17 @@ def check_member(manifest: Manifest) -> Iterator[Finding]:
         for key in (MIN_MEMBER, MIN_RESOURCES):
             if key in (metadata.annotations or {}):
                 problem = "has no effect here; write a PodGroup, and name it in the pods"
+                yield manifest.finding("warning", f"{where}.annotations[{key}]", problem)
+
+
+def check_waiting_times(manifest: Manifest) -> Iterator[Finding]:
+    """Warn of how long a gang may hold room for pods that find none: no gang holds any."""
+    places = [("metadata", manifest.metadata)]
+    places += [(each.metadata_field, each.metadata) for each in template_views(manifest) if each.at]
+    for where, metadata in places:
+        for key in declared_gangs.NO_EFFECT:
+            if key in (metadata.annotations or {}):
+                problem = "has no effect: a gang waits for as long as it takes"
                 yield manifest.finding("warning", f"{where}.annotations[{key}]", problem)
 
 

@@ -1,8 +1,9 @@
 """PodGroups, of Volcano and of the scheduler plugins: pods that start together or not at all."""
 
 from aliquot.dialects.core import amounts
-from aliquot.dialects.core.manifest import Manifest
+from aliquot.dialects.core.manifest import VOLCANO_GROUP, Manifest
 from aliquot.dialects.core.objects import INT32_MAX
+from aliquot.dialects.volcano.declared_gangs import how
 from aliquot.dialects.volcano.keys import is_preemptable, queue_named
 from aliquot.dialects.volcano.objects import PodGroupSpec, PodGroupWire
 from aliquot.engine import Gang
@@ -16,12 +17,15 @@ def gang(
     """A PodGroup as the engine's gang; `queue` is the gang's queue if the group names none.
 
     minTaskMember does not count where its sum is above minMember, as in Volcano: otherwise the gang
-    could never start with minMember pods.
+    could never start with minMember pods. A minMember of 0, which Volcano takes, is 1: each pod may
+    start by itself.
     """
     group = spec(manifest)
     tasks = tuple(sorted((name, low) for name, low in _min_tasks(manifest).items() if low))
-    min_member = _at_least(group.min_member, 1, manifest, "spec.minMember")
+    fewest = 0 if manifest.group == VOLCANO_GROUP else 1
+    min_member = _at_least(group.min_member, fewest, manifest, "spec.minMember") or 1
     min_resources = amounts.read(group.min_resources, manifest, "spec.minResources")
+    together, keeps_room = how(manifest.metadata.annotations or {}, manifest)
     return Gang(
         name=gang_name(manifest),
         min_member=min_member,
@@ -31,6 +35,8 @@ def gang(
         priority=priority,
         preemptible=is_preemptable(manifest.metadata),
         created=created,
+        together=tuple(each for each in together if each != gang_name(manifest)),
+        keeps_room=keeps_room,
     )
 
 

@@ -11,13 +11,22 @@ from typing import Any
 from aliquot.dialects.core.labels import to_text
 from aliquot.dialects.core.manifest import Manifest
 from aliquot.dialects.core.objects import Metadata
+from aliquot.dialects.frameworks.members import MARKS as JOB_LABELS
+from aliquot.dialects.frameworks.members import JobRef, job_ref
+from aliquot.dialects.volcano import declared_gangs
+from aliquot.dialects.volcano.declared_gangs import Declaration
 
 GROUP_ANNOTATIONS = ("scheduling.k8s.io/group-name", "scheduling.volcano.sh/group-name")
-GROUP_LABELS = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
+GROUP_LABELS = (
+    "scheduling.x-k8s.io/pod-group",
+    "pod-group.scheduling.sigs.k8s.io",
+    declared_gangs.LIGHT_NAME,
+)
 QUEUE = "scheduling.volcano.sh/queue-name"
 JOB_QUEUE = "volcano.sh/queue-name"
 """A label that Volcano puts on the pods of its Jobs."""
 TASK = "volcano.sh/task-spec"
+"""An annotation; where it is missing, a label."""
 JOB = "volcano.sh/job-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 NOT_PREEMPTABLE = {PREEMPTABLE: "false"}
@@ -25,8 +34,10 @@ NOT_PREEMPTABLE = {PREEMPTABLE: "false"}
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 MIN_RESOURCES = "scheduling.volcano.sh/group-min-resources"
 
-_REF_ANNOTATIONS = {*GROUP_ANNOTATIONS, QUEUE, TASK}
-_REF_LABELS = {*GROUP_LABELS, JOB_QUEUE}
+_REF_ANNOTATIONS = {
+    *(*GROUP_ANNOTATIONS, QUEUE, TASK, declared_gangs.NAME, declared_gangs.ENABLED),
+}
+_REF_LABELS = {*GROUP_LABELS, JOB_QUEUE, TASK, *JOB_LABELS}
 _YES = {"1", "t", "T", "TRUE", "true", "True"}
 
 
@@ -40,6 +51,10 @@ class GroupRef:
     queue: str | None = None
     queue_field: str = ""
     task: str = ""
+    job: JobRef | None = None
+    """The job of a framework that it is of, if it names no PodGroup; see `frameworks`."""
+    declared: Declaration | None = None
+    """What it says itself of its gang, which counts if there is no PodGroup of that name."""
 
 
 NO_GROUP_REF = GroupRef()
@@ -54,13 +69,25 @@ def group_ref(metadata: Metadata, manifest: Manifest, field: str = "metadata") -
     gang, gang_field = read_name(
         [
             *((metadata.annotations, f"{field}.annotations", key) for key in GROUP_ANNOTATIONS),
+            (metadata.annotations, f"{field}.annotations", declared_gangs.NAME),
             *((metadata.labels, f"{field}.labels", key) for key in GROUP_LABELS),
         ],
         manifest,
     )
     queue, queue_field = queue_named(metadata, manifest, field)
     task, _ = read_name([(metadata.annotations, f"{field}.annotations", TASK)], manifest)
-    return GroupRef(gang, gang_field, queue, queue_field, task or "")
+    if task is None:
+        task, _ = read_name([(metadata.labels, f"{field}.labels", TASK)], manifest)
+    declared = None
+    if gang is not None:
+        declared = declared_gangs.of_koordinator(metadata, manifest, field)
+    elif declared_gangs.ENABLED in annotations:
+        found = declared_gangs.of_tensor_fusion(metadata, manifest, field)
+        if found is not None:
+            (gang, declared), gang_field = found, f"{field}.annotations[{declared_gangs.ENABLED}]"
+    job = None if gang is not None or JOB_LABELS.isdisjoint(labels) else job_ref(metadata)
+    role = job.role if job is not None else ""
+    return GroupRef(gang, gang_field, queue, queue_field, task or role, job, declared)
 
 
 def queue_named(

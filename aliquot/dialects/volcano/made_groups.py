@@ -7,6 +7,8 @@ itself or on its template: how many pods start together, or what they need toget
 import json
 from collections.abc import Mapping
 
+import msgspec
+
 from aliquot.dialects.core import amounts, pods
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.labels import to_text
@@ -14,6 +16,7 @@ from aliquot.dialects.core.manifest import VOLCANO_GROUP, Manifest, owner_refere
 from aliquot.dialects.core.objects import Metadata, PodSpec, Quantities, WorkloadWire
 from aliquot.dialects.core.pod_templates import template_views
 from aliquot.dialects.nos.cards import Cards
+from aliquot.dialects.topology import copied
 from aliquot.dialects.volcano import jobs
 from aliquot.dialects.volcano import keys as volcano
 from aliquot.dialects.volcano.keys import (
@@ -68,8 +71,11 @@ def pod_group(manifest: Manifest, priorities: Mapping[str, int] | None = None) -
         "namespace": manifest.namespace,
         "ownerReferences": [owner_reference(manifest.body)],
     }
+    annotations = copied(manifest)
     if not volcano.is_preemptable(manifest.metadata):
-        metadata["annotations"] = volcano.NOT_PREEMPTABLE
+        annotations |= volcano.NOT_PREEMPTABLE
+    if annotations:
+        metadata["annotations"] = annotations
     if manifest.metadata.creation_timestamp is not None:
         metadata["creationTimestamp"] = manifest.metadata.creation_timestamp
     body = {
@@ -91,7 +97,15 @@ def _of_job(manifest: Manifest, priorities: Mapping[str, int]) -> Body:
         "minResources": _min_resources_of_job(manifest, min_available, priorities),
         "queue": jobs.queue(manifest),
         "priorityClassName": jobs.spec(manifest).priority_class_name,
+        "networkTopology": _network_topology(manifest),
     }
+
+
+def _network_topology(manifest: Manifest) -> Body | None:
+    """How near to each other the pods of a Job run, as it says."""
+    written = jobs.spec(manifest).network_topology
+    found: Body = {} if written is None else msgspec.to_builtins(written)
+    return {word: value for word, value in found.items() if value is not None}
 
 
 def _min_resources_of_job(

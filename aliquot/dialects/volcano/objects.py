@@ -1,14 +1,14 @@
-"""Volcano's objects as they stand in JSON: Queue, PodGroup and Job.
+"""Volcano's objects as they stand in JSON: Queue, PodGroup, Job and HyperNode.
 
 A PodGroup of the scheduler plugins (KEP-9's groups) is read as one of these: its fields are among
 Volcano's, but for `scheduleTimeoutSeconds`.
 """
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
-from aliquot.dialects.core.objects import Metadata, PodTemplate, Quantities, Wire
+from aliquot.dialects.core.objects import LabelSelector, Metadata, PodTemplate, Quantities, Wire
 
 
 class Guarantee(Wire):
@@ -46,6 +46,14 @@ class QueueWire(Wire):
     status: QueueStatus | None = None
 
 
+class NetworkTopologyWire(Wire):
+    """How near to each other the pods of a gang run: within a HyperNode up to a tier."""
+
+    mode: Literal["hard", "soft"] | None = None
+    highest_tier_allowed: int | None = None
+    highest_tier_name: str | None = None
+
+
 class PodGroupSpec(Wire):
     """The spec of a PodGroup, of Volcano or of the scheduler plugins."""
 
@@ -55,7 +63,7 @@ class PodGroupSpec(Wire):
     queue: str | None = None
     priority_class_name: str | None = None
     schedule_timeout_seconds: int | None = None
-    network_topology: Any = None
+    network_topology: NetworkTopologyWire | None = None
     sub_group_policy: Any = None
 
 
@@ -97,7 +105,7 @@ class GangJobSpec(Wire):
     queue: str | None = None
     priority_class_name: str | None = None
     policies: list[PolicyWire] | None = None
-    network_topology: Any = None
+    network_topology: NetworkTopologyWire | None = None
 
 
 class GangJobWire(Wire):
@@ -105,3 +113,45 @@ class GangJobWire(Wire):
 
     metadata: Metadata = msgspec.field(default_factory=Metadata)
     spec: GangJobSpec | None = None
+
+
+class ExactMatch(Wire):
+    """The one object of this name."""
+
+    name: str = ""
+
+
+class RegexMatch(Wire):
+    """The objects whose names match."""
+
+    pattern: str | None = None
+
+
+class MemberSelector(Wire):
+    """Which objects are members: exactly one of these."""
+
+    exact_match: ExactMatch | None = None
+    regex_match: RegexMatch | None = None
+    label_match: LabelSelector | None = None
+
+
+class MemberWire(Wire):
+    """Members of a HyperNode: nodes, or HyperNodes of lower tiers."""
+
+    type: str | None = None
+    selector: MemberSelector | None = None
+
+
+class HyperNodeSpec(Wire):
+    """The spec of a HyperNode."""
+
+    tier: int | None = None
+    tier_name: str | None = None
+    members: list[MemberWire] | None = None
+
+
+class HyperNodeWire(Wire):
+    """A HyperNode: nodes that are near each other."""
+
+    metadata: Metadata = msgspec.field(default_factory=Metadata)
+    spec: HyperNodeSpec | None = None

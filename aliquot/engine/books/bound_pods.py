@@ -7,12 +7,13 @@ contiguous. Terminating pods are not here but in `leaving`.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from aliquot.engine.books.card_holders import CardHolders
 from aliquot.engine.books.gangs import Gangs
 from aliquot.engine.books.kin import Kin
 from aliquot.engine.books.ledger import Entry
@@ -21,17 +22,18 @@ from aliquot.engine.books.ranking import Owners, Ranking
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.gang import units
 from aliquot.engine.model.importance import Natural, Order, OrderKey
-from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.quantity import LIMIT
 
 _FACTS = (
     *("node", "quota", "priority", "created", "started", "preemptible", "ends"),
-    *("namespace", "gang", "needed", "kin"),
+    *("namespace", "gang", "needed", "kin", "shape"),
 )
 _NODE, _QUOTA, _PRIORITY, _CREATED, _STARTED, _PREEMPTIBLE, _ENDS = range(7)
-_NAMESPACE, _GANG, _NEEDED, _KIN = range(7, 11)
+_NAMESPACE, _GANG, _NEEDED, _KIN, _SHAPE = range(7, 12)
 _EMPTY = -1
 """In columns of slots without a pod."""
+_NOTHING = Fraction(0)
 _INFINITE = Fraction(LIMIT)
 """A request as a fraction of a min of 0: larger than any other fraction."""
 
@@ -55,6 +57,7 @@ class BoundPods:
         order: Order,
         gangs: Gangs,
         is_needed: Callable[[Pod], bool],
+        card_numbers: Callable[[tuple[str, ...]], list[int]],
     ) -> None:
         facts = Resources()
         for name in _FACTS:
@@ -67,6 +70,8 @@ class BoundPods:
         self._order = order
         self._gangs = gangs
         self._is_needed = is_needed
+        self._card_numbers = card_numbers
+        self.cards = CardHolders()
         self._pods: dict[str, Pod] = {}
         self._keys: dict[str, OrderKey] = {}
         self._guaranteed: tuple[int, ...] = ()
@@ -82,6 +87,9 @@ class BoundPods:
         """The same of the pods of all quotas, once it was needed."""
         self.namespace_slots, self.gang_slots = Owners(), Owners()
         self.kins = Kin()
+        self.shapes: list[Shape] = []
+        """Every shape of a bound pod so far; in `shape` each is a number."""
+        self._shape_numbers: dict[Shape, int] = {}
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -97,7 +105,13 @@ class BoundPods:
         namespace = self.namespace_slots.join(pod.namespace)
         gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
         needed, kin = self._is_needed(pod), self.kins.join(pod)
-        self._facts.data[:, slot] = (entry.node, quota, *known, namespace, gang, needed, kin)
+        shape = self._shape_numbers.setdefault(pod.shape, len(self.shapes))
+        if shape == len(self.shapes):
+            self.shapes.append(pod.shape)
+        facts = (entry.node, quota, *known, namespace, gang, needed, kin, shape)
+        self._facts.data[:, slot] = facts
+        if (gpu := entry.booking.gpu) is not None and gpu.devices:
+            self.cards.add(slot, self._card_numbers(gpu.devices), gpu.amounts)
         self._pods[pod.uid] = pod
         self._keys[pod.uid] = self.key_for(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
@@ -122,7 +136,8 @@ class BoundPods:
                 self._drop_ranking(quota)
             elif quota in self._ranked:
                 ranked = self._ranked[quota]
-                at = ranked.index(uid)
+                at = bisect_left(ranked, self._place(uid), key=self._place)
+                assert ranked[at] == uid, "no two pods have one place"
                 self._ranked[quota] = [*ranked[:at], *ranked[at + 1 :]]
                 self._ranked_slots[quota] = np.delete(self._ranked_slots[quota], at)
             if quota in self._rankings:
@@ -136,6 +151,7 @@ class BoundPods:
                 self.gang_slots.leave(pod.gang)
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
             self._facts.data[:, slot] = _EMPTY
+            self.cards.remove(slot)
             self.slots.drop(uid)
 
     def eligibility(self, uid: str) -> tuple[int, int, bool] | None:
@@ -152,14 +168,23 @@ class BoundPods:
         """
         found = self._ranked.get(quota)
         if found is None:
-            pods = self._in_quota.get(quota, {})
-            found = sorted(pods, key=self._place)
-            if any(self._gangs.of(self._pods[uid]) is not None for uid in found):
+            found, slots = self._in_order(self._in_quota.get(quota, {}))
+            named = [found[at] for at in np.flatnonzero(self.gang[slots] != _EMPTY).tolist()]
+            if any(self._gangs.of(self._pods[uid]) is not None for uid in named):
                 found = self._rank_by_unit(quota, found)
-            self._ranked[quota] = found
-            slots = [self.slots[uid] for uid in found]
-            self._ranked_slots[quota] = np.array(slots, dtype=np.int64)
+                slots = np.array(self.slots.of(found), dtype=np.int64)
+            self._ranked[quota], self._ranked_slots[quota] = found, slots
         return found
+
+    def _in_order(self, pods: Iterable[str]) -> tuple[list[str], Column]:
+        """These pods in the order of `_place`, and their slots: without a call for each pod."""
+        found = sorted(pods, key=self._keys.__getitem__)
+        slots = np.array(self.slots.of(found), dtype=np.int64)
+        preemptible = self._facts.data[_PREEMPTIBLE].take(slots) > 0
+        if preemptible.all():
+            return found, slots
+        order = np.argsort(preemptible, kind="stable")
+        return [found[at] for at in order.tolist()], slots[order]
 
     def ranked_slots(self, quota: int) -> Column:
         """The same pods as `ranked`, by slot."""
@@ -182,10 +207,11 @@ class BoundPods:
         starts = self._starts.get(quota)
         return at if starts is None or at >= len(starts) else int(starts[at])
 
-    def regroup(self) -> None:
-        """A gang has changed: make all lists anew when they are next read."""
-        for quota in list(self._ranked):
-            self._drop_ranking(quota)
+    def regroup(self, gang: str) -> None:
+        """A gang has changed: make the lists anew that its pods are in when they are next read."""
+        for uid in self._gangs.members.get(gang, ()):
+            if uid in self.slots:
+                self._drop_ranking(int(self.quota[self.slots[uid]]))
 
     def _drop_ranking(self, quota: int) -> None:
         self._ranked.pop(quota, None)
@@ -224,7 +250,7 @@ class BoundPods:
             if len(slots) > wanted:
                 ages = age[slots]
                 cut = np.partition(ages, len(slots) - wanted)[len(slots) - wanted]
-                found += [int(slot) for slot in slots[ages > cut]]
+                found += slots[ages > cut].tolist()
                 slots = slots[ages == cut]
         wanted = most - len(found)
         return found + (self._last(slots, wanted) if len(slots) > wanted else slots.tolist())
@@ -254,7 +280,7 @@ class BoundPods:
 
     def key_for(self, pod: Pod, entry: Entry) -> OrderKey:
         """The place that a pod with this entry has, or would have, in the order of its quota."""
-        request = Fraction(0)
+        request = _NOTHING
         if self._order.by_request:
             low, slot = self._tree.min, entry.path[0]
             for row, amount in entry.booking.charge:
@@ -292,6 +318,12 @@ class BoundPods:
     def quota(self) -> Column:
         """The quota's slot (OUTSIDE for none)."""
         column: Column = self._facts.data[_QUOTA]
+        return column
+
+    @property
+    def shape(self) -> Column:
+        """The number of the shape."""
+        column: Column = self._facts.data[_SHAPE]
         return column
 
     @property

@@ -100,6 +100,13 @@ class _Namespace:
                 self._on[labels] = (first, *self._on[labels][: _MOST_COUNTED - 1])
                 del self._cut[labels]
 
+    def refund(self, pod: Pod) -> None:
+        """The pod whose eviction was counted is not evicted after all."""
+        for entry in self._index.matching(pod.labels):
+            if pod.name not in entry.budget.disrupted and entry.spent:
+                entry.spent -= 1
+        self._version = -1
+
     def on(self, labels: Labels) -> tuple[_Entry, ...]:
         """The budgets that select these labels: of those of one kind, the one that allows least."""
         matching = self._index.matching(labels)
@@ -217,3 +224,9 @@ class Budgets:
         found = self._namespaces.get(pod.namespace)
         if found is not None and pod.labels:
             found.spend(pod)
+
+    def refund(self, pod: Pod) -> None:
+        """Do not count the eviction of a pod any longer: it is not evicted after all."""
+        found = self._namespaces.get(pod.namespace)
+        if found is not None and pod.labels:
+            found.refund(pod)

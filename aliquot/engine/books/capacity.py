@@ -29,23 +29,24 @@ class Capacity:
 
         With the room of `leaving` pods, once they are gone.
         """
-        return self._total(row) - self._idle_on(row, self._nodes.closed, leaving)
+        return self._total(row) - self.idle_on(row, self._nodes.closed, leaving)
 
     def guaranteed(self, row: int) -> int:
         """What all nodes have, of lost ones only what runs there; and what is gone for a moment."""
         missing = self._nodes.missing.get(self._resources.names[row], 0)
-        return self._total(row) + missing - self._idle_on(row, self._nodes.lost)
+        return self._total(row) + missing - self.idle_on(row, self._nodes.lost)
 
     def _total(self, row: int) -> int:
         return self._nodes.total.get(self._resources.names[row], 0)
 
-    def _idle_on(self, row: int, nodes: Iterable[int], leaving: Columns | None = None) -> int:
+    def idle_on(self, row: int, nodes: Iterable[int], leaving: Columns | None = None) -> int:
         """What is not used on these nodes, in Python's own integers: sums may be above an int64."""
         slots = list(nodes)
         if not slots:
             return 0
         has = self._nodes.allocatable.data[row][slots]
-        taken = self._ledger.taken.data[row][slots]
+        room = self._nodes.classes.cards.get(row, row)
+        taken = self._ledger.taken.data[room][slots]
         if leaving is not None:
-            taken = taken - leaving.data[row][slots]
+            taken = taken - leaving.data[room][slots]
         return int(np.maximum(has - taken, 0).astype(object).sum())

@@ -17,16 +17,27 @@ class Log(Generic[T]):
     def __init__(self) -> None:
         self._entries: list[T] = []
         self._cursors: list[Cursor[T]] = []
+        self._deciding: list[Cursor[T]] = []
         self.append = self._entries.append
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def cursor(self) -> "Cursor[T]":
-        """A new reader, which reads what is appended from now on."""
+    def cursor(self, deciding: bool = False) -> "Cursor[T]":
+        """A new reader, which reads what is appended from now on.
+
+        `deciding`: only cycles read it, and no question does.
+        """
         cursor = Cursor(self._entries)
         self._cursors.append(cursor)
+        if deciding:
+            self._deciding.append(cursor)
         return cursor
+
+    def skip_deciding(self) -> None:
+        """Take what is there for read by all readers that only cycles have."""
+        for each in self._deciding:
+            each.position = len(self._entries)
 
     def truncate(self, length: int) -> None:
         """Drop the entries behind this length: the changes were taken back, and none was read."""
@@ -127,6 +138,15 @@ class Changes:
             *(self.gangs, self.bound, self.victims, self.outside, self.held),
             *(self.lowered, self.created, self.lost),
         )
+
+    def __len__(self) -> int:
+        """How many entries some reader has yet to read, of all topics."""
+        return sum(map(len, self._all))
+
+    def skip_deciding(self) -> None:
+        """Take for read what only cycles would read: of an engine that never decides."""
+        for log in self._all:
+            log.skip_deciding()
 
     def trim(self) -> None:
         """Drop what all readers have read."""

@@ -161,12 +161,17 @@ class Ledger:
         return any(each.asking for each in self._speculations)
 
     @property
+    def differs(self) -> bool:
+        """Are bookings being tried that are others than before?"""
+        return any(each.before for each in self._speculations)
+
+    @property
     def tentative(self) -> bool:
         """Are there bookings that may be taken back, or is a question asked?
 
         Then no refusal and no capacity that was found may be remembered.
         """
-        return any(each.before or each.asking for each in self._speculations)
+        return self.differs or self.asking
 
     def wait(self, uid: str, booking: Booking) -> None:
         """Book what a pending pod requests; whatever was held for it is released."""

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from aliquot.engine.books.node_classes import NodeClasses
 from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.importance import Natural, natural
 from aliquot.engine.model.node import Node
@@ -21,6 +22,7 @@ class Nodes:
         self.slots = Slots()
         self.known: dict[str, Node] = {}
         self.allocatable = Columns(resources, self.slots)
+        self.classes = NodeClasses(resources)
         self.version = 0
         """Grows with every change of a node."""
         self._log: list[int | None] = []
@@ -55,6 +57,7 @@ class Nodes:
         self.known[node.name] = node
         slot = self.slots.take(node.name)
         self.allocatable.fill(slot, self._resources.vector(node.allocatable, most=LIMIT - 1))
+        self.classes.set(slot, node)
         if node.deleted:
             self.deleted[slot] = None
         else:
@@ -114,6 +117,7 @@ class Nodes:
             self._rank = None
             slot = self.slots[name]
             self.allocatable.fill(slot, ())
+            self.classes.drop(slot)
             self.closed.pop(slot, None)
             self.deleted.pop(slot, None)
             if slot not in self.lost:
@@ -121,6 +125,10 @@ class Nodes:
                 _count(self.missing, node, +1)
             self._found(name, slot)
             self._note(slot)
+
+    def gone(self) -> list[Node]:
+        """The nodes that are gone, as they were, but not for so long that they count as lost."""
+        return [node for node, _ in self._gone.values()]
 
     def changed_since(self, version: int) -> list[int]:
         """The slots whose nodes have changed since that version, or more of them."""
@@ -143,9 +151,7 @@ class Nodes:
 
     def of_classes(self, classes: list[str]) -> NDArray[np.bool_]:
         """Which slots hold a node of one of these classes."""
-        mask = np.zeros(len(self.slots), dtype=bool)
-        mask[[self.slots[n.name] for n in self.known.values() if n.node_class in classes]] = True
-        return mask
+        return self.classes.mask(classes, len(self.slots))
 
     @property
     def rank(self) -> NDArray[np.int64]:

@@ -2,7 +2,8 @@
 
 Every quota has a slot in the columns. So have ROOT, the account of all quotas together, OUTSIDE,
 the account of pods that belong to no quota, and one account for each lending group, whose min is
-the sum of its quotas' mins. A flat list of quotas is a tree of one level.
+the sum of its quotas' mins. A flat list of quotas is a tree of one level. Quotas may be in several
+trees, each with nodes of its own: such a tree has an account as well, for all its quotas together.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,12 +16,17 @@ from aliquot.engine.columns import Columns, Resources, Slots
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT, add_amounts
 from aliquot.engine.model.quota import MOST_LEVELS, Quota
+from aliquot.engine.model.selector import Selectors
+from aliquot.engine.model.tree import Tree
 from aliquot.errors import TreeError
 
 ROOT = ""
 OUTSIDE = "<outside>"
+_NOTHING = frozenset[int]()
 NO_GROUP = -1
 """In `leaf_groups`: a quota without a lending group."""
+Reach = tuple[Selectors, Selectors]
+"""What selects the nodes that pods stay on, and those that they stay off; both may be empty."""
 
 
 class QuotaTree:
@@ -31,6 +37,12 @@ class QuotaTree:
         self.quotas: dict[str, Quota] = {}
         self.version = 0
         """Grows with every change of a quota."""
+        self.trees: dict[str, Tree] = {}
+        """The trees that have nodes of their own, by name."""
+        self.tree_accounts: dict[str, int] = {}
+        """The account of each of these, and of each other tree that a quota is or was in."""
+        self.confines = False
+        """Has a tree nodes, so that not every pod may run on every node?"""
         self.groups: dict[str, int] = {}
         """The accounts of the lending groups, by name."""
         self.slots = Slots()
@@ -39,13 +51,19 @@ class QuotaTree:
         self.membership = Membership()
         self._paths: dict[str, tuple[int, ...]] = {}
         self._lineages: dict[str, tuple[int, ...]] = {}
+        self._reaches: dict[str, Reach] = {}
+        self._taken: Selectors = ()
+        """What selects the nodes that trees have for themselves."""
         self._ceilings: dict[str, list[tuple[int, dict[int, int]]]] = {}
         self._closed: set[int] = set()
         self._named: dict[int, frozenset[int]] = {}
         self._unnamed: dict[int, NDArray[np.int64]] = {}
         self._sum_of_min: list[int] | None = None
+        self._guaranteed: tuple[list[int], tuple[int, ...]] = [], ()
+        """The sums of min for which the guaranteed rows were worked out, and these."""
         self._leaves: NDArray[np.int64] | None = None
-        self.slots.take(ROOT)
+        self.root = self.slots.take(ROOT)
+        """The account that every quota counts in."""
         self._outside = (self.slots.take(OUTSIDE),)
 
     def set(self, quota: Quota) -> None:
@@ -57,15 +75,64 @@ class QuotaTree:
         if quota.is_parent:
             self.slots.take(own_pods(quota.name))
         lows = self._resources.vector(quota.min)
-        self._named[slot] = frozenset(row for row, _ in lows)
+        self._named[slot] = frozenset(row for row, _ in lows if row not in self._resources.models)
         self.min.fill(slot, lows)
         self.max.fill(slot, self._resources.vector(quota.max))
         for name, _ in (*quota.weight, *quota.deserved):
             self._resources.row(name)  # now, not when a policy first reads it
         self.membership.add(quota)
+        if quota.tree:
+            self._tree_account(quota.tree)
         if quota.closed:
             self._closed.add(slot)
         self._account_for(quota.group)
+
+    def set_tree(self, tree: Tree) -> None:
+        """Add a tree, or change one."""
+        self.trees[tree.name] = tree
+        self._tree_account(tree.name)
+        self._trees_changed()
+        for pool in tree.pools:
+            self._resources.vector(pool.amounts)
+
+    def remove_tree(self, name: str) -> None:
+        """A tree has no nodes of its own any more."""
+        self.trees.pop(name, None)
+        self._trees_changed()
+
+    def _trees_changed(self) -> None:
+        self.version += 1
+        self._reaches.clear()
+        trees = [tree for _, tree in sorted(self.trees.items())]
+        self._taken = tuple(each for tree in trees for each in tree.taken)
+        self.confines = bool(self._taken) or any(tree.within for tree in trees)
+
+    def _tree_account(self, name: str) -> int:
+        found = self.tree_accounts.get(name)
+        if found is None:
+            found = self.tree_accounts[name] = self.slots.take(f"<tree {name}>")
+        return found
+
+    def tree_of(self, name: str) -> str:
+        """The tree that a quota is in: that of the first level above it; empty if it is in none."""
+        *_, top = self.ancestry(name)
+        return top.tree
+
+    def reach(self, quota: str | None) -> Reach:
+        """Within which nodes a quota's pods stay, and beyond which, by the trees that there are.
+
+        Pods outside the trees, of the system or without a quota, run anywhere.
+        """
+        if quota is None or self.quotas[quota].unshared:
+            return (), ()
+        found = self._reaches.get(quota)
+        if found is None:
+            tree = self.trees.get(self.tree_of(quota))
+            within = () if tree is None else tree.within
+            at_home = tree is not None and any(each.selector == () for each in tree.pools)
+            found = within, () if within or at_home else self._taken
+            self._reaches[quota] = found
+        return found
 
     def remove(self, name: str) -> None:
         """Remove a quota; the caller frees its slot once its pods are booked elsewhere."""
@@ -75,6 +142,7 @@ class QuotaTree:
         self._unnamed.clear()
         self._paths.clear()
         self._lineages.clear()
+        self._reaches.clear()
         self._ceilings.clear()
         if quota is not None:
             self._closed.discard(self.slots[name])
@@ -104,14 +172,16 @@ class QuotaTree:
         return self.membership.closed(pod.quota, pod.namespace)
 
     def path(self, name: str | None) -> tuple[int, ...]:
-        """The slots that a booking in this quota counts in: it, its ancestors, its group, ROOT."""
+        """The slots that a booking in this quota counts in: it, those above, tree, group, ROOT."""
         if name is None:
             return self._outside
         found = self._paths.get(name)
         if found is None:
             group = self.groups.get(self.quotas[name].group)
             accounts = (self.slots[ROOT],) if group is None else (group, self.slots[ROOT])
-            found = (*self.lineage(name), *accounts)
+            tree = self.tree_of(name)
+            above = (self._tree_account(tree),) if tree else ()
+            found = (*self.lineage(name), *above, *accounts)
             self._paths[name] = found
         return found
 
@@ -183,8 +253,12 @@ class QuotaTree:
         return self._leaves
 
     def names(self, slot: int, row: int) -> bool:
-        """Does the min of the quota in this slot name the resource?"""
-        return row in self._named.get(slot, ())
+        """Does the min of the quota in this slot name the resource? A model does not count."""
+        return row in self.named(slot)
+
+    def named(self, slot: int) -> frozenset[int]:
+        """The resources that the min of the quota in this slot names; models do not count."""
+        return self._named.get(slot, _NOTHING)
 
     def unnamed(self, row: int) -> NDArray[np.int64]:
         """The slots of the leaves whose min does not name the resource."""
@@ -195,24 +269,36 @@ class QuotaTree:
         return found
 
     def guaranteed(self, row: int) -> int | None:
-        """The sum of min over all leaves in this resource; None where no quota's min names it."""
-        if self._sum_of_min is None or len(self._sum_of_min) < len(self._resources):
-            self._sum_of_min = self._add_up()
-        total = self._sum_of_min[row]
+        """The sum of min over all leaves in this resource; None where no quota's min names it.
+
+        None for cards of one model as well: no sum of their mins is ever a bound.
+        """
+        total = self.sums_of_min[row]
         return None if total < 0 else total
 
     def guaranteed_rows(self) -> tuple[int, ...]:
         """The resources that some quota's min names."""
-        if self._sum_of_min is None or len(self._sum_of_min) < len(self._resources):
-            self._sum_of_min = self._add_up()
-        return tuple(row for row, total in enumerate(self._sum_of_min) if total >= 0)
+        if self.sums_of_min is not self._guaranteed[0]:
+            rows = tuple(row for row, total in enumerate(self.sums_of_min) if total >= 0)
+            self._guaranteed = self.sums_of_min, rows
+        return self._guaranteed[1]
+
+    @property
+    def sums_of_min(self) -> list[int]:
+        """By row, what `guaranteed` says; below zero where that is None."""
+        found = self._sum_of_min
+        if found is None or len(found) < len(self._resources.names):
+            found = self._sum_of_min = self._add_up()
+        return found
 
     def _add_up(self) -> list[int]:
         sums: dict[str, int] = {}
+        models = self._resources.models
         for quota in self.leaves():
             for resource, amount in quota.min:
                 sums[resource] = sums.get(resource, 0) + amount
-        return [sums.get(name, -1) for name in self._resources.names]
+        names = enumerate(self._resources.names)
+        return [-1 if row in models else sums.get(name, -1) for row, name in names]
 
     def check(self, quota: Quota) -> None:
         """Refuse a quota with the name of an account, an unknown parent, or itself above it.
@@ -246,7 +332,7 @@ def own_pods(parent: str) -> str:
 
 def assignment(quota: Quota) -> tuple[object, ...]:
     """The fields of a quota that decide which pods belong to it and where they are charged."""
-    return quota.namespaces, quota.parent, quota.group, quota.fallback, quota.open_to
+    return quota.namespaces, quota.parent, quota.group, quota.fallback, quota.open_to, quota.tree
 
 
 def lowers_a_bound(quota: Quota, before: Quota) -> bool:

@@ -4,12 +4,9 @@ They are tallies of the ledger, so that a booking and its GPUs are one step: no 
 no GPU quota counted, without a booking.
 """
 
-from collections import Counter
-
 from aliquot.engine.books.ledger import Booking
 from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.gpus.quotas import GpuQuotas, Usage
-from aliquot.engine.model.gpu import NO_GPU_AMOUNT, GpuAmount
 
 
 class GpuTally:
@@ -29,10 +26,8 @@ class GpuTally:
 class GpuLeaving:
     """The tally of terminating pods: what they will free on devices and in GPU quotas."""
 
-    def __init__(self) -> None:
-        self.devices: dict[str, GpuAmount] = {}
-        self.pods: Counter[str] = Counter()
-        """How many terminating pods each device has."""
+    def __init__(self, devices: Devices) -> None:
+        self._devices = devices
         self.used: dict[str, Usage] = {}
 
     def post(self, booking: Booking, sign: int) -> None:
@@ -40,8 +35,6 @@ class GpuLeaving:
         taken = booking.gpu
         if taken is None:
             return
-        for name, amount in zip(taken.devices, taken.amounts, strict=True):
-            self.devices[name] = self.devices.get(name, NO_GPU_AMOUNT).plus(amount, sign)
-            self.pods[name] += sign
+        self._devices.post_leaving(taken, sign)
         before = self.used.get(booking.namespace, Usage())
         self.used[booking.namespace] = before.plus(taken, sign)

@@ -1,12 +1,11 @@
 """The GPU devices of the cluster: what each has free, which nodes fit a pod, which cards it gets.
 
-Amounts are in columns over the devices, and each node has a row of the slots of its cards, so that
-checking the cards of any number of nodes is a few numpy calls. A pod that requests several devices
+What is said of the cards of all nodes is in columns (`cards`). A pod that requests several devices
 gets them all on one node.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -14,25 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.gpus.cards import MOST_POINTS, Card, Cards, Column, Mask, Slots
 from aliquot.engine.model.gpu import NO_GPU_AMOUNT, WHOLE_GPU, Device, GpuAmount, GpuAsk, Taken
 from aliquot.engine.model.knobs import DevicePlacement
-
-MOST_POINTS = 1000
-"""The highest score of a node or card: percentages, weighted by tenths (see `_LOADS`)."""
-
-_CAP_TFLOPS, _CAP_VRAM, _TFLOPS, _VRAM, _PODS = range(5)
-_NO_DEVICE = 0
-"""The slot that fills the rows of nodes with fewer cards than others."""
-_MOST = 2**42
-"""Capacity and usage of a device saturate here: 4 TiB, or as many milli-TFLOPs, is more than any
-device has, and its product with WHOLE_GPU fits an int64."""
-_PERCENT = 100
-_LOADS = ((_TFLOPS, _CAP_TFLOPS, 3), (_VRAM, _CAP_VRAM, 7))
-"""The load of a card: used and capacity, with a weight in tenths; memory weighs more, because
-pods can share compute over time, but not memory."""
-
-Column = NDArray[np.int64]
 
 
 class FilterStep(NamedTuple):
@@ -46,26 +29,26 @@ class Devices:
     """All devices, and what is used of them."""
 
     def __init__(self, nodes: Nodes, placement: DevicePlacement = "NodeCompactGPULowLoad") -> None:
-        facts = Resources()
-        for name in ("tflops there is", "vram there is", "tflops", "vram", "pods"):
-            facts.row(name)
         self.known: dict[str, Device] = {}
-        self._node_slots = nodes.slots
-        self._nodes = nodes
-        self._nodes_version = -1
         self.version = 0
         """Grows with every device that is added, changed or removed."""
+        self._nodes = nodes
+        self._nodes_version = -1
         self._compact_nodes = placement != "LowLoadFirst"
         self._compact_cards = placement == "CompactFirst"
-        self._slots = Slots()
-        self._slots.take("<no device>")
-        self._facts = Columns(facts, self._slots, default=0)
-        self._cards: Column = np.zeros((0, 1), dtype=np.int64)
         self._on: dict[str, dict[str, None]] = {}
         """The devices of each node, by name."""
+        self._ordered: dict[str, list[Device]] = {}
+        """The devices of each node by index, once they were asked for."""
+        self._used: dict[str, Card] = {}
+        """What is used of each device that is known, or has pods booked on it."""
+        self._unused: list[int] = []
+        """Numbers of cards that were forgotten."""
         self._removed: dict[str, GpuAmount] = {}
         """The capacity of removed devices: pods may still be booked on them."""
-        self._matching: dict[tuple[object, ...], NDArray[np.bool_]] = {}
+        self._cards = Cards()
+        self._moved: dict[str, None] = {}
+        """The nodes whose cards are to be laid out anew."""
 
     def __len__(self) -> int:
         return len(self.known)
@@ -74,42 +57,111 @@ class Devices:
         """Add a device, or change it; returns the nodes concerned."""
         old = self.known.get(device.name)
         nodes = [device.node] if old is None else [device.node, old.node]
+        card = self._card(device.name)
         if old is not None:
-            self._use(device.name, old.used_elsewhere, -1)
+            card.use(old.used_elsewhere, -1)
             self._on[old.node].pop(device.name)
         self.known[device.name] = device
-        slot = self._slots.take(device.name)
-        for row, has in zip((_CAP_TFLOPS, _CAP_VRAM), device.capacity, strict=True):
-            self._facts.data[row, slot] = min(has, _MOST)
         self._on.setdefault(device.node, {})[device.name] = None
-        self._use(device.name, device.used_elsewhere, +1)
-        self._mark_changed()
+        card.capacity = device.capacity
+        card.use(device.used_elsewhere, +1)
+        if old is not None and replace(old, used_elsewhere=device.used_elsewhere) == device:
+            self._cards.write(card)
+        else:
+            self._moved.update(dict.fromkeys(nodes))
+        self._mark_changed(nodes)
         return tuple(dict.fromkeys(nodes))
 
     def remove(self, name: str) -> tuple[str, ...]:
-        """Remove a device; its slot stays while pods are booked on it. Returns the nodes."""
+        """Remove a device; what is used of it stays while pods are booked on it.
+
+        Returns the nodes concerned.
+        """
         device = self.known.pop(name, None)
         if device is None:
             return ()
         self._removed[name] = device.capacity
-        self._use(name, device.used_elsewhere, -1)
+        card = self._used[name]
+        card.use(device.used_elsewhere, -1)
+        card.capacity = NO_GPU_AMOUNT
         self._on[device.node].pop(name)
-        self._facts.data[_CAP_TFLOPS : _CAP_VRAM + 1, self._slots[name]] = 0
-        self._free_slot(name)
-        self._mark_changed()
+        self._moved[device.node] = None
+        self._mark_changed([device.node])
+        self._forget(name, card)
         return (device.node,)
+
+    def _card(self, name: str) -> Card:
+        """What is used of a device, known or not."""
+        found = self._used.get(name)
+        if found is None:
+            number = self._unused.pop() if self._unused else len(self._used) + 1
+            found = self._used[name] = Card(number)
+        return found
+
+    def _forget(self, name: str, card: Card) -> None:
+        """Forget a device that is not known once no pod is booked on it, or leaves it."""
+        if not (card.pods or card.pods_leaving or name in self.known):
+            del self._used[name]
+            self._unused.append(card.number)
+
+    def _mark_changed(self, nodes: list[str]) -> None:
+        self.version += 1
+        for node in nodes:
+            self._ordered.pop(node, None)
 
     def post(self, taken: Taken, sign: int) -> None:
         """Count what a pod takes (sign +1), or stop counting it (-1)."""
         for name, amount in zip(taken.devices, taken.amounts, strict=True):
-            self._use(name, amount, sign)
-            self._facts.data[_PODS, self._slots[name]] += sign
-            self._free_slot(name)
+            card = self._card(name)
+            card.use(amount, sign)
+            card.pods += sign
+            self._cards.write(card)
+            self._forget(name, card)
+
+    def post_leaving(self, taken: Taken, sign: int) -> None:
+        """Count what a terminating pod will free (sign +1), or stop counting it (-1)."""
+        for name, amount in zip(taken.devices, taken.amounts, strict=True):
+            card = self._card(name)
+            card.leaving = card.leaving.plus(amount, sign)
+            card.pods_leaving += sign
+            self._cards.write_leaving(card)
+            self._forget(name, card)
+
+    @property
+    def cards(self) -> Cards:
+        """The cards of all nodes in columns, as they are now."""
+        nodes, cards = self._nodes, self._cards
+        is_current = self._nodes_version == nodes.version and cards.nodes == len(nodes.slots)
+        if self._moved or not is_current:
+            self._lay_out()
+        return cards
+
+    def _lay_out(self) -> None:
+        """Give the cards of nodes their places, where devices or nodes have come, changed or gone.
+
+        A node whose labels or amounts have changed keeps its places.
+        """
+        nodes, slots = self._nodes, self._nodes.slots
+        self._cards.reserve(len(slots))
+        changed = dict.fromkeys(nodes.changed_since(self._nodes_version))
+        self._nodes_version = nodes.version
+        changed.update(dict.fromkeys(slots[node] for node in self._moved if node in slots))
+        for slot in changed:
+            node = nodes.at(slot)
+            devices = [] if node is None else [each for each in self.on(node.name) if each.ready]
+            names = tuple(device.name for device in devices)
+            if names != self._cards.names(slot) or (node is not None and node.name in self._moved):
+                self._cards.lay_out(slot, [(each, self._used[each.name]) for each in devices])
+        self._moved.clear()
 
     def taken(self, ask: GpuAsk, devices: tuple[str, ...]) -> Taken:
         """What a pod with this request takes of these devices."""
+        if len(devices) == ask.count and not ask.of_parts:
+            each = self._sizes_of(devices) if ask.whole else (ask.request,) * ask.count
+            return Taken(devices, each, ask.request.times(ask.count), ask.limit.times(ask.count))
         needs = [self.need(ask, name) for name in devices]
-        needs += [self.least_need(ask)] * (ask.count - len(devices))  # devices that are not known
+        if len(devices) < ask.count:  # some devices are not known
+            needs += [self.least_need(ask)] * (ask.count - len(devices))
         requests, limits = [each[0] for each in needs], [each[1] for each in needs]
         amounts = [
             self._capacity(name) if ask.whole else request
@@ -120,13 +172,14 @@ class Devices:
 
     def kinds(self, taken: Taken | None) -> tuple[GpuAmount, ...]:
         """The capacity of each device of a pod: on devices of the same, pods count the same."""
-        return () if taken is None else tuple(self._capacity(name) for name in taken.devices)
+        return () if taken is None else self._sizes_of(taken.devices)
+
+    def _sizes_of(self, devices: tuple[str, ...]) -> tuple[GpuAmount, ...]:
+        return tuple(self._capacity(name) for name in devices)
 
     def need(self, ask: GpuAsk, name: str) -> tuple[GpuAmount, GpuAmount]:
         """Request and limit of such a pod on a device."""
-        capacity = self._capacity(name)
-        request = resolve_ask(ask.request, ask.request_part, capacity)
-        return request, resolve_ask(ask.limit, ask.limit_part, capacity)
+        return _need(ask, self._capacity(name))
 
     def _capacity(self, name: str) -> GpuAmount:
         """The capacity of a device, also after it was removed."""
@@ -136,200 +189,163 @@ class Devices:
     def sliced(self, ask: GpuAsk, node: str) -> Taken:
         """What slices of a node's devices count in a GPU quota; the node chooses the devices."""
         capacity = next((device.capacity for device in self.on(node)), NO_GPU_AMOUNT)
-        request = resolve_ask(ask.request, ask.request_part, capacity)
-        limit = resolve_ask(ask.limit, ask.limit_part, capacity)
         every = range(ask.count)
         total, most = (
             reduce(GpuAmount.plus, [each for _ in every], NO_GPU_AMOUNT)
-            for each in (request, limit)
+            for each in _need(ask, capacity)
         )
         return Taken((), (), total, most)
 
     def free(self, name: str) -> GpuAmount:
         """What is free of a device."""
-        slot, cells = self._slots[name], self._facts
-        return GpuAmount(
-            cells.get(_CAP_TFLOPS, slot) - cells.get(_TFLOPS, slot),
-            cells.get(_CAP_VRAM, slot) - cells.get(_VRAM, slot),
-        )
+        return self._used[name].free
 
-    def on(self, node: str) -> list[Device]:
-        """The devices of a node, by index."""
-        found = (self.known[name] for name in self._on.get(node, ()))
-        return sorted(found, key=lambda device: (device.index, device.name))
-
-    def choose(self, ask: GpuAsk, node: str) -> tuple[str, ...] | None:
-        """The best devices of a node for a pod; None if too few fit."""
-        if node not in self._nodes.known:
-            return None
-        cards = self._cards_of(np.array([self._node_slots[node]]))
-        fit, load = self._check(ask, cards)
-        if int(fit.sum()) < ask.count:
-            return None
-        points = np.where(fit, load if self._compact_cards else MOST_POINTS - load, -1)[0]
-        best = np.argsort(-points, kind="stable")[: ask.count]
-        return tuple(str(self._slots.names[slot]) for slot in cards[0][best])
-
-    def least_need(self, ask: GpuAsk) -> tuple[GpuAmount, GpuAmount]:
-        """The least that such a pod counts, request and limit, on any device it may get."""
-        if not any((*ask.request_part, *ask.limit_part)):
-            return ask.request, ask.limit
-        found = [
-            self.need(ask, device.name)
-            for device in self.known.values()
-            if device.ready and device.node in self._nodes.known and matches(ask, device)
-        ]
-        if not found:
-            return ask.request, ask.limit
-        requests, limits = [each[0] for each in found], [each[1] for each in found]
-        return _smallest(requests), _smallest(limits)
+    def free_soon(self, name: str) -> GpuAmount:
+        """What is free of a device once terminating pods have ended."""
+        return self._used[name].free_soon
 
     def pods(self, name: str) -> int:
         """How many pods are booked on a device."""
-        return self._facts.get(_PODS, self._slots[name])
+        return self._used[name].pods
 
-    def points(self, ask: GpuAsk, slots: Column) -> Column:
-        """The score of each of these nodes for such a pod; below zero where it does not fit."""
-        cards = self._cards_of(slots)
-        fit, load = self._check(ask, cards)
-        matching = self._match(ask).take(cards)
-        points = load if self._compact_nodes else MOST_POINTS - load
-        mean = (points * matching).sum(axis=1) // np.maximum(matching.sum(axis=1), 1)
-        return np.where(fit.sum(axis=1) >= ask.count, mean, -1)
+    def pods_staying(self, name: str) -> int:
+        """How many pods are booked on a device and do not terminate."""
+        return self._used[name].pods - self._used[name].pods_leaving
+
+    def place(self, name: str) -> tuple[int, int] | None:
+        """The place of a device in the columns: among its node's, and the slot of the node."""
+        self.cards  # noqa: B018
+        return self._used[name].place
+
+    def numbers(self, names: tuple[str, ...]) -> list[int]:
+        """The numbers of devices, as columns have them (`Cards.by_place`)."""
+        return [self._used[name].number for name in names]
+
+    @property
+    def highest_number(self) -> int:
+        """No device has a higher number."""
+        return len(self._used) + len(self._unused)
+
+    def on(self, node: str) -> list[Device]:
+        """The devices of a node, by index."""
+        found = self._ordered.get(node)
+        if found is None:
+            devices = (self.known[name] for name in self._on.get(node, ()))
+            found = sorted(devices, key=lambda device: (device.index, device.name))
+            self._ordered[node] = found
+        return found
+
+    def hold(self, ask: GpuAsk, slots: Slots = None) -> Mask:
+        """Has each of these nodes enough devices left for such a pod?"""
+        return enough(self.cards.fit(ask, slots), ask.count)
+
+    def points(self, ask: GpuAsk, slots: Slots = None) -> Column:
+        """The score of each of these nodes for such a pod, where it fits."""
+        if self._compact_nodes:
+            return self.cards.mean_load(ask, slots, rounded_up=False)
+        return MOST_POINTS - self.cards.mean_load(ask, slots, rounded_up=True)
+
+    def choose(
+        self, ask: GpuAsk, node: str, card_points: Column | None = None
+    ) -> tuple[str, ...] | None:
+        """The best devices of a node for a pod; None if too few fit.
+
+        `card_points` says how good each is; by their load, unless it is given.
+        """
+        if node not in self._nodes.known:
+            return None
+        slot = self._nodes.slots[node]
+        fits = self.cards.fit(ask, slot)
+        load, names = self._cards.load(slot), self._cards.names(slot)
+        if card_points is None:
+            card_points = load if self._compact_cards else MOST_POINTS - load
+        points = np.where(fits, card_points, -1)
+        if ask.count == 1:
+            best = int(points.argmax())
+            return (names[best],) if points.item(best) >= 0 else None
+        number = np.count_nonzero(fits)
+        if number < ask.count:
+            return None
+        in_order = np.argsort(-points, kind="stable")[:number].tolist()
+        return tuple(self._near([names[place] for place in in_order], ask.count))
+
+    def _near(self, names: list[str], count: int) -> list[str]:
+        """So many of these devices, which are in order: of one domain, or of as few as can be.
+
+        Of domains that have enough, the one with the fewest of them, so that larger ones are kept.
+        """
+        domains: dict[str, list[str]] = {}
+        for name in names:
+            domains.setdefault(self.known[name].domain, []).append(name)
+        if domains.keys() <= {""}:
+            return names[:count]
+        apart = [[name] for name in domains.pop("", [])]
+        chosen: list[str] = []
+        groups = [*domains.values(), *apart]
+        while len(chosen) < count:
+            wants = count - len(chosen)
+            enough = [each for each in groups if len(each) >= wants]
+            best = min(enough, key=len) if enough else max(groups, key=len)
+            groups.remove(best)
+            chosen += best[:wants]
+        return chosen
+
+    def least_need(self, ask: GpuAsk) -> tuple[GpuAmount, GpuAmount]:
+        """The least that such a pod counts, request and limit, on any device it may get."""
+        if not ask.of_parts:
+            return ask.request, ask.limit
+        needs = [_need(ask, size) for size in self.cards.sizes(ask)]
+        if not needs:
+            return ask.request, ask.limit
+        requests, limits = [each[0] for each in needs], [each[1] for each in needs]
+        return _smallest(requests), _smallest(limits)
 
     def idle_first(self, ask: GpuAsk, node: str) -> tuple[str, ...]:
         """Devices of a node that would do for such a pod if they were idle, the idlest first."""
-        cards = self._cards_of(np.array([self._node_slots[node]]))
-        serves, (_, load) = self._serves(ask, cards)[0], self._check(ask, cards)
-        best = np.argsort(np.where(serves, load[0], MOST_POINTS + 1), kind="stable")
-        chosen = [slot for slot in cards[0][best] if slot != _NO_DEVICE][: ask.count]
-        return tuple(str(self._slots.names[slot]) for slot in chosen)
+        slot = self._nodes.slots[node]
+        serves = self.cards.serve(ask, slot)
+        load, names = self._cards.load(slot), self._cards.names(slot)
+        best = np.argsort(np.where(serves, load, MOST_POINTS + 1), kind="stable").tolist()
+        return tuple(names[place] for place in best if place < len(names))[: ask.count]
 
-    def could_serve_on(self, ask: GpuAsk, slots: Column) -> NDArray[np.bool_]:
-        """Would each of these nodes have enough devices for such a pod if all were idle?"""
-        enough: NDArray[np.bool_] = (
-            self._serves(ask, self._cards_of(slots)).sum(axis=1) >= ask.count
-        )
-        return enough
-
-    def _serves(self, ask: GpuAsk, cards: Column) -> NDArray[np.bool_]:
-        """Which of these devices would do for such a pod if they were idle."""
-        facts = self._facts.data[:, : len(self._slots)].take(cards, 1)
-        serves: NDArray[np.bool_] = self._match(ask).take(cards)
-        for i, (_, capacity, _) in enumerate(_LOADS):
-            serves = serves & (ask.whole or facts[capacity] >= min(ask.request[i], 2 * _MOST))
-        return serves
+    def could_serve_on(self, ask: GpuAsk) -> Mask:
+        """Would each node have enough devices for such a pod if all were idle?"""
+        return enough(self.cards.serve(ask), ask.count)
 
     def could_serve(self, ask: GpuAsk) -> bool:
         """Would any node have enough devices for such a pod if all were idle?"""
-        on_node = Counter(
-            device.node
-            for device in self.known.values()
-            if device.ready
-            and device.node in self._nodes.known
-            and matches(ask, device)
-            and (ask.whole or _fits(self.need(ask, device.name)[0], device.capacity))
-        )
-        return max(on_node.values(), default=0) >= ask.count
-
-    def _cards_of(self, slots: Column) -> Column:
-        """The device slots of these nodes: one row each, by index, filled up with _NO_DEVICE."""
-        if self._nodes_version != self._nodes.version:
-            self._lay_out()
-        found: Column = self._cards.take(slots, 0)
-        return found
-
-    def _check(self, ask: GpuAsk, cards: Column) -> tuple[NDArray[np.bool_], Column]:
-        """Which of these devices fit such a pod, and the load of each."""
-        facts = self._facts.data[:, : len(self._slots)].take(cards, 1)
-        fit = self._match(ask).take(cards)
-        load = np.zeros_like(cards)
-        for i, (used, capacity, weight) in enumerate(_LOADS):
-            has, taken = facts[capacity], facts[used]
-            if not ask.whole:
-                needs = min(ask.request[i], 2 * _MOST)
-                fit &= has - taken >= needs - (
-                    -has * min(ask.request_part[i], WHOLE_GPU) // WHOLE_GPU
-                )
-            load += weight * np.minimum(taken * _PERCENT // np.maximum(has, 1), _PERCENT)
-        if ask.whole:
-            fit &= (facts[_TFLOPS] == 0) & (facts[_VRAM] == 0) & (facts[_PODS] == 0)
-        return fit, load
+        return bool(self.could_serve_on(ask).any())
 
     def explain(self, ask: GpuAsk) -> list[FilterStep]:
         """How many devices pass each filter, in order: explains why none fits."""
-        left = list(self.known.values())
-        steps = [FilterStep("there are", len(left))]
-        for name, passes in self._filters(ask):
-            left = [device for device in left if passes(device)]
-            steps.append(FilterStep(name, len(left)))
+        left = self.cards.there
+        steps = [FilterStep("there are", len(self.known))]
+        for name, passes in (("ready", left), *self._filters(ask)):
+            left = left & passes
+            steps.append(FilterStep(name, int(np.count_nonzero(left))))
         if ask.count > 1:
-            on_node = Counter(device.node for device in left)
-            enough = sum(number for number in on_node.values() if number >= ask.count)
-            steps.append(FilterStep(f"{ask.count} on one node", enough))
+            on_node = left.sum(axis=0)
+            number = int(on_node[on_node >= ask.count].sum())
+            steps.append(FilterStep(f"{ask.count} on one node", number))
         return steps
 
-    def _filters(self, ask: GpuAsk) -> Iterator[tuple[str, Callable[[Device], bool]]]:
-        """The filters, each with the name that messages show."""
-        yield "ready", lambda device: device.ready and device.node in self._nodes.known
-        if ask.pool:
-            yield f"pool {ask.pool}", lambda device: device.pool == ask.pool
-        if ask.indices:
-            yield "index", lambda device: device.index in ask.indices
-        if ask.model:
-            yield f"model {ask.model}", lambda device: _same(ask.model, device.model)
-        if ask.vendor:
-            yield f"vendor {ask.vendor}", lambda device: _same(ask.vendor, device.vendor)
+    def _filters(self, ask: GpuAsk) -> Iterator[tuple[str, Mask]]:
+        """The filters, each with the name that messages show, and the cards that pass it."""
+        yield from self._cards.filters(ask)
+        fits = self._cards.fit(ask)
         if ask.whole:
-            yield "idle", self._is_idle
-        yield "enough left", lambda device: self._has_room(ask, device)
+            yield "idle", fits
+        yield "enough left", fits
 
-    def _is_idle(self, device: Device) -> bool:
-        return self.free(device.name) == device.capacity and not self.pods(device.name)
 
-    def _has_room(self, ask: GpuAsk, device: Device) -> bool:
-        left = self.free(device.name)
-        needs = resolve_ask(ask.request, ask.request_part, device.capacity)
-        return ask.whole or (left.tflops >= needs.tflops and left.vram >= needs.vram)
-
-    def _match(self, ask: GpuAsk) -> NDArray[np.bool_]:
-        """Which device slots are of the requested kind, and ready."""
-        key = (ask.model, ask.vendor, ask.pool, ask.indices)
-        found = self._matching.get(key)
-        if found is None:
-            found = np.zeros(len(self._slots), dtype=bool)  # _NO_DEVICE never matches
-            for name, device in self.known.items():
-                found[self._slots[name]] = device.ready and matches(ask, device)
-            self._matching[key] = found
-        return found
-
-    def _mark_changed(self) -> None:
-        self.version += 1
-        self._matching.clear()
-        self._nodes_version = -1
-
-    def _lay_out(self) -> None:
-        """Make the rows of cards anew, after nodes or devices were added or removed."""
-        self._nodes_version = self._nodes.version
-        widest = max((len(names) for names in self._on.values()), default=0)
-        self._cards = np.full((len(self._node_slots), max(widest, 1)), _NO_DEVICE, dtype=np.int64)
-        for node in self._on:
-            if node in self._nodes.known:
-                slots = [self._slots[device.name] for device in self.on(node)]
-                self._cards[self._node_slots[node], : len(slots)] = slots
-
-    def _use(self, name: str, amount: GpuAmount, sign: int) -> None:
-        slot = self._slots.take(name)
-        self._facts.data[_TFLOPS, slot] += sign * min(amount.tflops, _MOST)
-        self._facts.data[_VRAM, slot] += sign * min(amount.vram, _MOST)
-
-    def _free_slot(self, name: str) -> None:
-        """Free the slot of a removed device once no pod is booked on it."""
-        if name not in self.known and not self.pods(name):
-            slot = self._slots[name]
-            self._facts.data[:, slot] = 0
-            self._slots.drop(name)
-            self._nodes_version = -1
+def enough(fits: NDArray[np.bool_], count: int) -> NDArray[np.bool_]:
+    """The nodes of which so many cards fit: of the columns, those with so many places."""
+    if count == 1:
+        any_fits: NDArray[np.bool_] = np.logical_or.reduce(fits)
+        return any_fits
+    number = np.add.reduce(fits.view(np.uint8), dtype=np.uint8 if len(fits) < 256 else np.int64)
+    so_many: NDArray[np.bool_] = number >= count
+    return so_many
 
 
 def resolve_ask(amount: GpuAmount, part: GpuAmount, capacity: GpuAmount) -> GpuAmount:
@@ -352,13 +368,15 @@ def matches(ask: GpuAsk, device: Device) -> bool:
     )
 
 
+def _need(ask: GpuAsk, capacity: GpuAmount) -> tuple[GpuAmount, GpuAmount]:
+    """Request and limit of such a pod on a device of this capacity."""
+    request = resolve_ask(ask.request, ask.request_part, capacity)
+    return request, resolve_ask(ask.limit, ask.limit_part, capacity)
+
+
 def _same(asked: str, has: str) -> bool:
     """Are the names of two models or vendors equal, but for case?"""
     return asked.casefold() == has.casefold()
-
-
-def _fits(wants: GpuAmount, has: GpuAmount) -> bool:
-    return wants.tflops <= has.tflops and wants.vram <= has.vram
 
 
 def _smallest(amounts: list[GpuAmount]) -> GpuAmount:

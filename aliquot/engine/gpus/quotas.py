@@ -39,6 +39,9 @@ class Usage(NamedTuple):
         return (*self.requests, *self.limits, self.workers)
 
 
+NOT_USED = Usage()
+
+
 class DeviceRequest(NamedTuple):
     """Request and limit of a pod on each device, and the number of devices."""
 
@@ -75,7 +78,7 @@ class Exceeded(NamedTuple):
         return f"{words}; used {used}" if self.is_total else words
 
     def __str__(self) -> str:
-        if not self.is_total:
+        if not self.is_total or self.requested > self.limit:
             return f"{self.numbers}; it can only start with a smaller request"
         return f"{self.numbers}, so it waits for pods of the namespace to end"
 
@@ -101,7 +104,7 @@ class GpuQuotas:
 
     def post(self, namespace: str, taken: Taken, sign: int) -> None:
         """Count what a pod takes (sign +1), or stop counting it (-1)."""
-        after = self.used[namespace] = self.used.get(namespace, Usage()).plus(taken, sign)
+        after = self.used[namespace] = self.used.get(namespace, NOT_USED).plus(taken, sign)
         if not any((*after.requests, *after.limits, after.workers)):
             del self.used[namespace]
 
@@ -114,6 +117,19 @@ class GpuQuotas:
         """
         return next(self.exceeded(namespace, requests, pods), None)
 
+    def within(self, namespace: str, requests: list[DeviceRequest], pods: int) -> bool:
+        """Would pods with these requests, started together, stay within all bounds?"""
+        quota = self.known.get(namespace)
+        if quota is None:
+            return True
+        if quota.bounds_single and any(any(above_single(quota, each)) for each in requests):
+            return False
+        used = self.used.get(namespace, NOT_USED).figures
+        for most, has, wants in zip(quota.totals, used, _asked(requests, pods), strict=True):
+            if most is not None and has + wants > most:
+                return False
+        return True
+
     def exceeded(
         self, namespace: str, requests: Iterable[DeviceRequest], pods: int | None = None
     ) -> Iterator[Exceeded]:
@@ -124,12 +140,7 @@ class GpuQuotas:
         several = list(requests)
         for pod_request in several:
             yield from above_single(quota, pod_request)
-        yield from self._total(quota, several, len(several) if pods is None else pods)
-
-    def _total(
-        self, quota: GpuQuota, requests: list[DeviceRequest], pods: int
-    ) -> Iterator[Exceeded]:
-        for each in self.totals(quota, requests, pods):
+        for each in self.totals(quota, several, len(several) if pods is None else pods):
             if each is not None and each.used + each.requested > each.limit:
                 yield each
 
@@ -137,18 +148,22 @@ class GpuQuotas:
         self, quota: GpuQuota, requests: list[DeviceRequest], pods: int
     ) -> list[Exceeded | None]:
         """The bounds on all pods, exceeded or not, as `Usage.figures` are; None: no bound."""
-        used = self.used.get(quota.namespace, Usage()).figures
-        asked = (
-            *(sum(w.request[i] * w.devices for w in requests) for i in (0, 1)),
-            *(sum(w.limit[i] * w.devices for w in requests) for i in (0, 1)),
-            pods,
-        )
-        bounds = (*quota.requests, *quota.limits, quota.workers)
-        rows = zip(_TOTALS, bounds, used, asked, strict=True)
+        used = self.used.get(quota.namespace, NOT_USED).figures
+        rows = zip(_TOTALS, quota.totals, used, _asked(requests, pods), strict=True)
         return [
             None if most is None else Exceeded(quota.namespace, bound, wants, most, has, unit)
             for (bound, unit), most, has, wants in rows
         ]
+
+
+def _asked(requests: list[DeviceRequest], pods: int) -> tuple[int, ...]:
+    """What pods with these requests ask for together, as `Usage.figures` are."""
+    total, most = [0, 0], [0, 0]
+    for request, limit, devices in requests:
+        for i in (0, 1):
+            total[i] += request[i] * devices
+            most[i] += limit[i] * devices
+    return (*total, *most, pods)
 
 
 def above_single(quota: GpuQuota, pod_request: DeviceRequest) -> Iterator[Exceeded]:

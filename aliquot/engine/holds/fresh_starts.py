@@ -3,14 +3,22 @@
 Claims are tried one by one, so a claim that borrows may have started before a claim of another
 quota is tried that would take what it borrowed back at once: inside a quota a claim above min can
 come before one within min. The Bind has not been handed out yet, so it is withdrawn: its pods wait
-again, and are tried again in the same cycle, later each time. Each claim is withdrawn a few times a
-cycle at most, so that a cycle ends. Starts that are not in the way are put back.
+again, and are tried again in the same cycle, later each time.
+
+A cheap test comes first: without which starts could a refused claim start, by quota? Each claim is
+withdrawn a few times by it at most; starts that are not in the way are put back. It is right but
+for circles of claims and the sizes of pods. So at last the victim search looks among the starts as
+if they ran: what it would evict is withdrawn, and the repeat guard ends circles, as for evictions.
+
+Where a bounded cycle leaves claims untried, the Binds that they could take back are kept back.
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from aliquot.engine.books.label_sets import Selection
+from aliquot.engine.books.ledger import Stage
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.policies import Policy
 from aliquot.engine.queue.claim import Claim
@@ -40,24 +48,106 @@ class FreshStarts:
         """By uid, in the order of their starts."""
         self._by_quota: dict[str, dict[str, Claim]] = {}
         """The same by quota, of quotas in which a claim has started."""
+        self._priorities: dict[str, Counter[int]] = {}
+        """How many there are of each priority, by quota."""
         self._withdrawn: Counter[str] = Counter()
         self._starts = 0
         self._refused: dict[Lane, int] = {}
         """The lanes that were refused, each after how many starts."""
+        self._shown: dict[str, None] = {}
+        """The pods that are among the bound ones, so that the victim search sees them."""
+        self._needed_by_others: set[str] = set()
+        """The pods that stay although a claim would evict them: starts that may stay need them."""
+        self._searched_among = False
+        """Are victims searched among the starts that are not handed out?"""
+        self._searched = 0
+        """How many starts there were when claims were last woken to search among them."""
+        self._numbers: dict[str, int] = {}
+        """How many starts there were before each."""
+        self._dependent: dict[str, tuple[Claim, frozenset[Selection]]] = {}
+        """The starts that need other pods by their rules, and which pods."""
 
-    def begin(self) -> None:
-        """Begin a cycle: what has started before is handed out."""
+    def begin(self) -> list[Claim]:
+        """Begin a cycle; returns the claims whose Binds were kept back by the last one.
+
+        A start that the cluster has overtaken since is no longer one of them: its pods wait again.
+        """
+        for claim in [each for each in self._started.values() if not self._stands(each)]:
+            self._forget(claim)
+            for uid in claim.uids():
+                self._state.unbind(uid)
+        return list(self._started.values())
+
+    def show_again(self) -> None:
+        """Claims are tried: go on where the last cycle has searched victims among its starts."""
+        if self._searched_among:
+            self._show()
+
+    def _stands(self, claim: Claim) -> bool:
+        """Are the claim's pods as they were when it started, and the nodes still there?"""
+        state = self._state
+        return all(
+            state.pods.get(pod.uid) == pod
+            and state.ledger.entries[pod.uid].stage is Stage.ASSUMED
+            and state.ledger.entries[pod.uid].booking.node in state.nodes.known
+            and state.quota_of(pod.uid) == claim.quota
+            for pod in claim.pods
+        )
+
+    def keep(self) -> set[str]:
+        """The cycle was bounded and has left claims untried, which could take starts back.
+
+        Those of quotas that borrow, and those of lower priority in their own quota. Their Binds are
+        kept back until all were tried: returns the pods.
+        """
+        if self._turns is None:
+            return set()
+        untried: dict[str | None, int] = {}
+        for claim in self._state.waiting.untried():
+            untried[claim.quota] = max(claim.priority, untried.get(claim.quota, claim.priority))
+        for quota in [each for each in self._by_quota if not self._turns.borrows(each)]:
+            for claim in list(self._by_quota[quota].values()):
+                if claim.priority >= untried.get(quota, claim.priority):
+                    self._forget(claim)
+        return {uid for each in self._started.values() for uid in each.uids()}
+
+    def hand_out(self) -> None:
+        """All claims were tried: what has started is handed out."""
         self._started.clear()
         self._by_quota.clear()
+        self._priorities.clear()
         self._withdrawn.clear()
         self._refused.clear()
+        self._searched, self._searched_among = self._starts, False
+        self._needed_by_others.clear()
+        self._numbers.clear()
+        self._dependent.clear()
+        if self._turns is not None:
+            self._turns.handed_out()
 
     def note(self, claim: Claim) -> None:
         """A claim has started."""
+        if self._turns is not None and self._state.placement.rule_sets.counts.active:
+            self._numbers[claim.uid] = self._starts
+            needed = self._needs(claim)
+            if needed:
+                self._dependent[claim.uid] = claim, needed
         if claim.quota is not None:
             self._started[claim.uid] = claim
             self._by_quota.setdefault(claim.quota, {})[claim.uid] = claim
+            self._priorities.setdefault(claim.quota, Counter())[claim.priority] += 1
             self._starts += 1
+
+    def _needs(self, claim: Claim) -> frozenset[Selection]:
+        """The pods that a claim needs by its rules: those near it, and those of its spread."""
+        sets, found = self._state.placement.rule_sets.counts.label_sets, set[Selection]()
+        for ask in claim.asks:
+            rules = None if ask.rule_set is None else ask.rule_set.rules
+            if rules is not None and rules.affinity:
+                found.add(sets.select(*dict.fromkeys(each.selector for each in rules.affinity)))
+            if rules is not None:
+                found.update(sets.select(each.selector) for each in rules.spread if each.required)
+        return frozenset(found)
 
     def note_refused(self, lane: Lane) -> None:
         """A lane was refused: later starts may give its claims something to take back."""
@@ -77,22 +167,78 @@ class FreshStarts:
         """
         if self._turns is None or claim.quota is None or claim.parts or not self._started:
             return set()
-        found = self._starts_in_the_way(claim, assume)
-        for each in found:
+        return self._withdraw(self._starts_in_the_way(claim, assume))
+
+    def show_to(self, lanes: Iterable[Lane]) -> list[Lane]:
+        """Let victims be searched among the starts, and say for which of these lanes.
+
+        Those whose first claim could take some back; none if nothing has started since.
+        """
+        if self._turns is None or self._searched == self._starts:
+            return []
+        self._searched = self._starts
+        found = [lane for lane in lanes if lane.head is not None and self._in_the_way(lane.head)]
+        if found:
+            self._searched_among = True
+            self._show()
+        return found
+
+    def _show(self) -> None:
+        for uid in (uid for each in self._started.values() for uid in each.uids()):
+            if uid not in self._shown and uid not in self._needed_by_others:
+                self._shown[uid] = None
+                self._state.show_assumed(uid)
+
+    def hide(self) -> None:
+        """The cycle's claims are tried: starts are no victims until they are confirmed."""
+        self._unshow(list(self._shown))
+
+    def take_back(self, claim: Claim, victims: Iterable[str]) -> set[str] | None:
+        """Withdraw the starts among these victims of a claim; returns the uids that wait again.
+
+        However often they were withdrawn before: their pods do not run, so none can be evicted.
+        None if no victim is such a start. If starts that the claim may not take back need one, all
+        stay, and victims are not searched among them any more: the set is empty.
+        """
+        victims = {uid for uid in victims if uid in self._shown}
+        found = [each for each in self._started.values() if not victims.isdisjoint(each.uids())]
+        if not found:
+            return None
+        dependents = self._dependents(found)
+        if not self._may_go(claim, dependents):
+            self._needed_by_others |= victims
+            self._unshow(victims)
+            return set()
+        return self._withdraw([*found, *dependents])
+
+    def _unshow(self, uids: Iterable[str]) -> None:
+        for uid in uids:
+            if uid in self._shown:
+                del self._shown[uid]
+                self._state.bound_pods.remove(uid)
+
+    def _withdraw(self, starts: list[Claim]) -> set[str]:
+        for each in starts:
             self._forget(each)
             self._withdrawn[each.uid] += 1
+            assert self._turns is not None
             self._turns.withdrawn(each)
-        uids = [uid for each in found for uid in each.uids()]
+        uids = [uid for each in starts for uid in each.uids()]
+        self._unshow(uids)
         for uid in uids:
             self._state.withdraw(uid)
         return set(uids)
 
     def _forget(self, claim: Claim) -> None:
+        self._dependent.pop(claim.uid, None)
+        if claim.quota is None:
+            return
+        quota = claim.quota
         del self._started[claim.uid]
-        quota = str(claim.quota)
         del self._by_quota[quota][claim.uid]
+        self._priorities[quota][claim.priority] -= 1
         if not self._by_quota[quota]:
-            del self._by_quota[quota]
+            del self._by_quota[quota], self._priorities[quota]
 
     def _starts_in_the_way(self, claim: Claim, assume: Assume) -> list[Claim]:
         """The last starts without which the claim could start; none if that is not enough."""
@@ -112,7 +258,29 @@ class FreshStarts:
                 if len(aside) == tried or assume(claim) is not None:
                     return []
         needed = self._needed(claim, aside, assume)
-        return needed if self._may_replace(claim, needed) else []
+        if not self._may_replace(claim, needed):
+            return []
+        dependents = self._dependents(needed)
+        again = all(self._withdrawn[each.uid] < _MOST_WITHDRAWN for each in dependents)
+        return [*needed, *dependents] if again and self._may_go(claim, dependents) else []
+
+    def _dependents(self, starts: list[Claim]) -> list[Claim]:
+        """The later starts that need one of these by their rules, and those that need them."""
+        found = {each.uid: each for each in starts}
+        queue = list(starts if self._dependent else ())
+        for start in queue:
+            selections = self._selections(start)
+            for each, needed in list(self._dependent.values()):
+                later = self._numbers[each.uid] > self._numbers[start.uid]
+                if each.uid not in found and later and not needed.isdisjoint(selections):
+                    found[each.uid] = each
+                    queue.append(each)
+        return queue[len(starts) :]
+
+    def _may_go(self, claim: Claim, dependents: list[Claim]) -> bool:
+        """May these starts go with what the claim takes back? Those without a quota may."""
+        of_quotas = [each for each in dependents if each.quota is not None]
+        return len(list(self._taken_back(claim, of_quotas))) == len(of_quotas)
 
     def _may_replace(self, claim: Claim, starts: list[Claim]) -> bool:
         """May the claim take the place of those of these starts that are of its own quota?"""
@@ -135,25 +303,51 @@ class FreshStarts:
                     needed = rest
         return needed
 
+    def _in_the_way(self, claim: Claim) -> bool:
+        if claim.quota is None or claim.parts:
+            return False
+        assert self._turns is not None
+        others = self._by_quota.keys() - {claim.quota}
+        return self._comes_before_own(claim) or bool(
+            others and self._turns.takes_back_from(claim, sorted(others))
+        )
+
+    def _comes_before_own(self, claim: Claim) -> bool:
+        """Has a claim of lower priority started in its quota?"""
+        started = self._priorities.get(str(claim.quota))
+        return started is not None and any(
+            number and each < claim.priority for each, number in started.items()
+        )
+
     def _candidates(self, claim: Claim) -> list[Claim]:
-        """The starts that the claim would take back, the last first.
+        """The starts that the claim would take back, the last first."""
+        again = (
+            each
+            for each in reversed(self._started.values())
+            if self._withdrawn[each.uid] < _MOST_WITHDRAWN
+        )
+        return list(islice(self._taken_back(claim, again), _MOST_TRIED))
+
+    def _taken_back(self, claim: Claim, starts: Iterable[Claim]) -> Iterator[Claim]:
+        """Those of these starts that the claim would take back.
 
         Those of quotas from which it reclaims, and those of lower priority in its own quota.
         """
         assert self._turns is not None
         quotas = self._by_quota.keys() - {str(claim.quota)}
         taken_back = self._turns.takes_back_from(claim, sorted(quotas)) if quotas else set()
-        own = self._by_quota.get(str(claim.quota), {}).values()
-        if not taken_back and not any(each.priority < claim.priority for each in own):
-            return []
-        candidates = (
-            each
-            for each in reversed(self._started.values())
-            if self._withdrawn[each.uid] < _MOST_WITHDRAWN
-            and (
-                each.quota in taken_back
-                if each.quota != claim.quota
-                else each.priority < claim.priority
-            )
-        )
-        return list(islice(candidates, _MOST_TRIED))
+        if not taken_back and not self._comes_before_own(claim):
+            return
+        for each in starts:
+            if (
+                each.priority < claim.priority
+                if each.quota == claim.quota
+                else each.quota in taken_back
+            ):
+                yield each
+
+    def _selections(self, claim: Claim) -> set[Selection]:
+        """What selects the pods of a claim, whether they have rules themselves or not."""
+        sets = self._state.placement.rule_sets.counts.label_sets
+        found = (sets.of(pod.namespace, pod.labels) for pod in claim.pods)
+        return {each for label_set in found for each in label_set.selections}

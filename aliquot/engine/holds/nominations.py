@@ -38,7 +38,7 @@ class Nominations:
         """Of each nominated claim, the rights that it does without: it uses what is idle."""
         self._ended: dict[str, tuple[int, ...]] = {}
         """The claims whose nomination timed out, with the versions of the books at that time."""
-        self._held = state.changes.held.cursor()
+        self._held = state.changes.held.cursor(deciding=True)
         self._latest: dict[str | None, ImportanceKey] = {}
         """Of each quota, the key of the least important claim that was nominated since the cycle
         began, or before and is still."""
@@ -196,10 +196,21 @@ class Nominations:
                 if uid in state.ledger.holding and uid not in state.reserved:
                     state.drop_nomination(uid)
                     self._until.pop(uid, None)
-        for uid in self._least_important_first(self._nominated()) if kept else ():
-            entry = state.ledger.entries[uid]
+        if kept:
+            self.drop_insufficient()
+
+    def drop_insufficient(self) -> None:
+        """Drop the nominations for which room or right would not suffice, the last ones first."""
+        for uid in self._least_important_first(self._nominated()):
+            entry = self._state.ledger.entries[uid]
             if entry.stage is Stage.HELD and not (self._fits_node(entry) and self._has_right(uid)):
                 self._drop(uid)
+
+    def forget_victim(self, uid: str) -> None:
+        """Wait for this pod no longer: it is not evicted after all."""
+        self._deadlines.pop(uid, None)
+        for claimant in self._claimants.pop(uid, ()):
+            self._awaited.get(claimant, {}).pop(uid, None)
 
     def _nominated(self) -> list[str]:
         """The pods that are nominated, reservations aside."""
@@ -252,13 +263,18 @@ class Nominations:
     def node_class(self, claim: Claim) -> str | None:
         """The class of the node nominated for a claim, where its charge depends on the class.
 
-        Its victims freed right for that charge; on another class it might be charged more.
+        Its victims freed right for that charge; on another class it might be charged more. None as
+        well for a gang that is held on nodes of several classes.
         """
         entry = self._state.ledger.entries.get(claim.pods[0].uid)
         if entry is None or entry.stage is not Stage.HELD or not claim.is_charged_by_class():
             return None
-        node = self._state.nodes.at(entry.node)
-        return None if node is None else node.node_class
+        if claim.parts:
+            return None  # each part may be on nodes of another class
+        entries = (self._state.ledger.entries.get(uid) for uid in claim.uids())
+        nodes = (self._state.nodes.at(each.node) for each in entries if each is not None)
+        found = {None if node is None else node.charge_class for node in nodes}
+        return found.pop() if len(found) == 1 else None
 
     def key_of(self, uid: str) -> ImportanceKey:
         """The importance of a nominated pod's claim; of the pod, if its claim is yet to be made."""
@@ -281,6 +297,8 @@ class Nominations:
         A displaced pod is moved to one of the `vacated` nodes if it fits: these were nominated for
         the claim, which does not need them any longer, and no further victim is needed.
         """
+        if not held:
+            return
         entries, reserved = self._state.ledger.entries, self._state.reserved
         nodes = {entries[pod.uid].node for pod in claim.pods}
         for uid in self._least_important_first(
@@ -308,7 +326,7 @@ class Nominations:
         """Nominate a node that the claim has vacated for a displaced pod, if it fits there."""
         state = self._state
         waiting = state.waiting.claim(uid)
-        if waiting.uids() != (uid,):
+        if waiting.uids() != (uid,) or waiting.topology is not None:
             return False
         may_run = state.placement.open_nodes(waiting.asks[0])
         for node in vacated:
@@ -340,10 +358,15 @@ class Nominations:
     def _has_right(self, uid: str) -> bool:
         """Would the gates let this nominated claim start once the leaving pods are gone?"""
         claim = self._state.waiting.claim(uid)
-        node_class = self.node_class(claim)
-        held = [each for each in claim.uids() if each in self._state.ledger.holding]
-        reserved = [uid for uid in self._state.reserved if uid not in held]
+        waived = self._waived.get(claim.uid, frozenset())
+        return all(self._lacking(part) <= waived for part in claim.parts or (claim,))
+
+    def _lacking(self, part: Claim) -> set[Right]:
+        """The rights that a nominated claim lacks, or a part of one, with the others in place."""
+        node_class = self.node_class(part)
+        held = [each for each in part.uids() if each in self._state.ledger.holding]
         with self._state.speculating() as speculation:
+            mine = self._state.waiting.claim(part.uid).uids()
+            reserved = [uid for uid in self._state.reserved if uid not in mine]
             speculation.set_aside([*held, *reserved])
-            lacking = self._policy.gates.rights(claim, node_class).keys()
-        return lacking <= self._waived.get(claim.uid, frozenset())
+            return set(self._policy.gates.rights(part, node_class))

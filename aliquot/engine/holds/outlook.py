@@ -5,11 +5,15 @@ Deployment, StatefulSet or DaemonSet keeps running is never waited for. Worked o
 once, in a few numpy calls over the bound pods.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.bound_pods import NEVER, UNKNOWN, end_of
+from aliquot.engine.gang_domains import first_nodes
 from aliquot.engine.placement.ask import Ask
+from aliquot.engine.placement.domains import Domains, Mask
 from aliquot.engine.state import State
 
 Column = NDArray[np.int64]
@@ -25,6 +29,7 @@ class Outlook:
         """Of nodes of these classes."""
         self._state = state
         self._allowed = state.nodes.of_classes(classes)
+        self._confined_to: Mask | None = None
         bound = state.bound_pods
         slots = np.flatnonzero((bound.node >= 0) & (bound.ends <= UNKNOWN))
         self._slots = slots[np.lexsort((bound.ends[slots], bound.node[slots]))]
@@ -33,6 +38,39 @@ class Outlook:
         self._planned: dict[tuple[int, int], int] = {}
         """What earlier pods of the claim take, by row and node."""
         self._leaving = self._last_departures()
+
+    def begin(self, nodes: Mask | None) -> None:
+        """Put the pods of a claim on nodes from now on: on these only, if given."""
+        self._confined_to = nodes
+        self._planned.clear()
+
+    def soonest(self, asks: Sequence[Ask], domains: Domains, allowed: Column) -> list[int]:
+        """Of these domains those that will have room for the pods, the one with it first at first.
+
+        As an estimate: as if all pods were like the first, and no node held some of them before
+        the last of its pods has ended that one of them waits for.
+        """
+        times, idle = self._times(asks[0])
+        count, never = len(times), times >= NEVER
+        holds = np.full(count, len(asks), dtype=np.int64)
+        for row, amount in asks[0].room:
+            room = self._state.bound_pods.room.data[row][self._slots]
+            free = self._free(row, count) + np.bincount(self._node, room, count)
+            np.minimum(holds, (free // amount).astype(np.int64), out=holds)
+        holds[never | (holds < 0)] = 0
+        of_slot = domains.of_slot
+        order = np.lexsort((times, of_slot))
+        before = np.cumsum(holds[order])
+        first = np.searchsorted(of_slot[order], of_slot[order])
+        before -= np.where(first > 0, before[first - 1], 0)
+        enough = before >= len(asks)
+        start = np.full(domains.size, NEVER)
+        np.minimum.at(start, of_slot[order][enough], times[order][enough])
+        much = np.bincount(of_slot, idle, domains.size)
+        found = allowed[start[allowed] < NEVER]
+        names = first_nodes(self._state, domains)[found]
+        numbers: list[int] = found[np.lexsort((names, much[found], start[found]))].tolist()
+        return numbers
 
     def choose(self, ask: Ask) -> str | None:
         """The node that has room for such a pod first; None if none ever has.
@@ -54,6 +92,8 @@ class Outlook:
         placement, count = self._state.placement, len(self._state.nodes.slots)
         open_to = placement.nodes_by_rules(ask)[:count] & placement.device_nodes(ask)[:count]
         open_to &= self._allowed[:count]
+        if self._confined_to is not None:
+            open_to &= self._confined_to
         times = np.where(open_to, self._leaving, NEVER)
         idle = np.zeros(count, dtype=np.int64)
         for row, amount in ask.room:

@@ -12,16 +12,18 @@ A quota has one reservation at a time, those passed longest first. All together 
 allowed. A reservation ends when its claim starts, goes, or can no longer start by its bounds.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Vector
+from aliquot.engine.gang_domains import GangDomains
 from aliquot.engine.holds.outlook import Outlook, known_start
+from aliquot.engine.holds.starts import Start, Starts
 from aliquot.engine.model.decisions import Wait
 from aliquot.engine.model.knobs import SECOND, PlacementKnobs
-from aliquot.engine.model.reasons import ROOM, Reason, Refusal, Watch
+from aliquot.engine.model.reasons import NO_ROOM, ROOM, Reason, Refusal, Watch
+from aliquot.engine.placement.domains import Mask
 from aliquot.engine.policies import Policy
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.claim_queue import Position, precedes
@@ -34,9 +36,12 @@ _RIGHT = (
     Reason.ANCESTOR_EXCEEDED,
     Reason.QUEUE_OVER_DESERVED,
 )
+_MOST_DOMAINS = 4
+"""In how many domains of a level nodes are sought for a gang: those with room the soonest."""
 _MOST_TRIED = 8
 """For how many claims nodes are sought in one cycle: each takes milliseconds at 50,000 pods."""
-CAN_BE_PASSED = (Reason.NO_NODE_FITS, *_RIGHT)
+_PASSED = "other claims kept passing it"
+CAN_BE_PASSED = (*NO_ROOM, *_RIGHT)
 """Refusals after which other claims may start with what the claim waits for."""
 
 
@@ -46,17 +51,6 @@ class Reservation:
 
     claim: Claim
     nodes: tuple[str, ...]
-
-
-@dataclass(slots=True)
-class _Start:
-    """Claims of one kind that have started: the last one's position, and what they took."""
-
-    position: Position
-    room: frozenset[int]
-    charge: frozenset[int]
-    path: tuple[int, ...]
-    nodes: set[int] = field(default_factory=set)
 
 
 class Reservations:
@@ -74,7 +68,7 @@ class Reservations:
         """When a claim was first passed, by its uid."""
         self._untriable: dict[str, int] = {}
         """When a claim was last seen with scheduling gates, or with pods missing."""
-        self._starts: dict[object, _Start] = {}
+        self._starts: dict[object, Start] = {}
         """What has started in this cycle."""
         self._backfills: dict[str, tuple[int, str]] = {}
         """The stated end of a pod that runs on reserved room, and the claim it is reserved for."""
@@ -83,10 +77,21 @@ class Reservations:
 
     def note_refused(self, claim: Claim, refusal: Refusal, now: int) -> None:
         """Note a refused claim, if other claims can pass it."""
-        if refusal.reason in CAN_BE_PASSED and not claim.parts:
+        if refusal.reason in CAN_BE_PASSED:
             self._refused[claim.uid] = refusal
+            if self._keeps_room(claim):
+                self._passed.setdefault(claim.uid, now)
         elif refusal.reason in (Reason.GANG_INCOMPLETE, Reason.SCHEDULING_GATED):
             self._untriable[claim.uid] = now
+
+    def _keeps_room(self, claim: Claim) -> bool:
+        """Is it the core of a gang that has what it finds reserved, whether or not it is passed?"""
+        gang = None if claim.surplus else self._state.gangs.of(claim.pods[0])
+        return gang is not None and gang.keeps_room
+
+    def _patience(self, claim: Claim) -> int:
+        """How long a claim has waited at least before it gets a reservation."""
+        return 0 if self._keeps_room(claim) else self._knobs.reserve_after
 
     def position(self, claim: Claim) -> Position | None:
         """The claim's place in the order before it starts; None if it can pass no claim."""
@@ -109,7 +114,7 @@ class Reservations:
         if start is None:
             charge = frozenset(row for row, _ in claim.charge(None))
             room = frozenset(row for ask in claim.asks for row, _ in ask.room)
-            start = self._starts[kind] = _Start(position, room, charge, entries[0].path)
+            start = self._starts[kind] = Start(position, room, charge, entries[0].path)
         start.position = max(start.position, position, key=lambda each: each[1])
         start.nodes.update(entry.node for entry in entries)
         self._note_backfill(claim, position, set(yielded), now)
@@ -136,12 +141,23 @@ class Reservations:
     def deadline(self, now: int) -> int | None:
         """When a passed claim will have waited long enough, or a pod outlives its stated end."""
         moments = [
-            self._since(self._state.waiting.claim(uid)) + self._knobs.reserve_after
+            self._since(claim) + self._patience(claim)
             for uid in self._passed
-            if uid not in self.active and uid in self._state.waiting
+            if uid not in self.active
+            and uid in self._state.waiting
+            and (claim := self._state.waiting.claim(uid))
         ]
         moments += [end for end, uid in self._backfills.values() if uid in self.active]
         return min((each for each in moments if each > now), default=None)
+
+    def passed_since(self) -> dict[str | None, int]:
+        """Of each quota with a waiting claim that was passed: when the first of them was."""
+        found: dict[str | None, int] = {}
+        for uid, since in self._passed.items():
+            if uid in self._state.waiting:
+                quota = self._state.waiting.claim(uid).quota
+                found[quota] = min(found.get(quota, since), since)
+        return found
 
     def current(self) -> Iterator[tuple[Claim, Reservation]]:
         """The reservations that hold as they were made, each with its claim as it waits now.
@@ -204,45 +220,52 @@ class Reservations:
 
     def _note_passed(self, now: int) -> None:
         """Note which of the refused claims were passed by those that started in this cycle."""
-        starts, self._starts = list(self._starts.values()), {}
+        starts, self._starts = Starts(self._starts.values()), {}
         if not starts:
             return
         waiting = self._state.waiting
-        by_room, by_charge = _by_row(starts, "room"), _by_row(starts, "charge")
         for uid, refusal in self._refused.items():
             if uid in self._passed or uid not in waiting:
                 continue
-            claim, row = waiting.claim(uid), self._row(refusal)
-            position = waiting.position(claim)
-            for_room = refusal.reason is Reason.NO_NODE_FITS
-            some = (by_room if for_room else by_charge).get(row, []) if row is not None else starts
-            if any(
-                precedes(position, each.position) and self._could_have_used(claim, refusal, each)
-                for each in some
-            ):
+            if self._was_passed(waiting.claim(uid), refusal, starts):
                 self._passed[uid] = now
+
+    def _was_passed(self, claim: Claim, refusal: Refusal, starts: Starts) -> bool:
+        """Has a claim behind this one started with room or right that it could have used?"""
+        position, row = self._state.waiting.position(claim), self._row(refusal)
+        if refusal.reason in NO_ROOM:
+            behind = starts.behind_in_room(position, row)
+            return any(self._took_room(claim, each) for each in behind)
+        account = self._account(refusal)
+        if row is None or account is None:
+            return False
+        behind = starts.behind_in_right(position, row, account)
+        return any(not self._is_fenced(claim, row, each) for each in behind)
 
     def _row(self, refusal: Refusal) -> int | None:
         """The row of the resource that a refused claim waits for, if it waits for one."""
         resources, name = self._state.resources, refusal.resource
         return resources.row(name) if name is not None and name in resources else None
 
-    def _could_have_used(self, claim: Claim, refusal: Refusal, start: _Start) -> bool:
-        """Has what was started taken room or right that the claim waits for?"""
-        state, row = self._state, self._row(refusal)
-        if refusal.reason is Reason.NO_NODE_FITS:
-            open_to = state.placement.nodes_by_rules(claim.asks[0])
-            return (row is None or row in start.room) and bool(open_to[list(start.nodes)].any())
+    def _account(self, refusal: Refusal) -> int | None:
+        """The account whose right a refused claim waits for; None if its quota is gone."""
         account = ROOT if refusal.reason is Reason.BORROWING_EXHAUSTED else str(refusal.quota)
-        known = account in state.tree.slots
-        if row is None or not known or row not in start.charge:
-            return False
-        return state.tree.slots[account] in start.path and not self._is_fenced(claim, row, start)
+        slots = self._state.tree.slots
+        if account not in slots:
+            return None
+        return slots[account]
 
-    def _is_fenced(self, claim: Claim, row: int, start: _Start) -> bool:
+    def _took_room(self, claim: Claim, start: Start) -> bool:
+        """Has what was started taken room on nodes that the claim may run on?"""
+        open_to = self._state.placement.nodes_by_rules(claim.asks[0])
+        return bool(open_to[list(start.nodes)].any())
+
+    def _is_fenced(self, claim: Claim, row: int, start: Start) -> bool:
         """Has what was started used what another lending group is guaranteed, and no more?"""
         tree, used = self._state.tree, self._state.ledger.used
-        groups = set(tree.groups.values()).intersection(start.path) - set(tree.path(claim.quota))
+        groups = set(tree.groups.values()).intersection(start.path)
+        for part in claim.parts or (claim,):
+            groups -= set(tree.path(part.quota))
         return any(used.get(row, slot) <= tree.min.get(row, slot) for slot in groups)
 
     def _forget(self) -> None:
@@ -279,9 +302,29 @@ class Reservations:
         state, claim = self._state, reservation.claim
         if not all(uid in state.reserved for uid in claim.uids()):
             return False
+        if not self._is_near(reservation):
+            return False
         return self._may_run_there(reservation) and all(
-            self._policy.gates.could_start(claim, state.nodes.known[node].node_class)
+            self._could_start(claim, state.nodes.known[node].charge_class)
             for node in reservation.nodes
+        )
+
+    def _could_start(self, claim: Claim, node_class: str | None) -> bool:
+        """Could its quotas let the claim start on nodes of this class, once other pods end?"""
+        could_start = self._policy.gates.could_start
+        return all(could_start(part, node_class) for part in claim.parts or (claim,))
+
+    def _is_near(self, reservation: Reservation) -> bool:
+        """Are its nodes in one domain, if the gang must be, and that of its running pods?"""
+        state, topology = self._state, reservation.claim.topology
+        if topology is None or not topology.required:
+            return True
+        slots = [state.nodes.slots[node] for node in reservation.nodes]
+        return any(
+            set(level.domains.of_slot[slots].tolist()) <= {number}
+            for level in GangDomains(state, reservation.claim, topology).levels[-1:]
+            if level.key == topology.levels[-1]
+            for number in level.allowed.tolist()
         )
 
     def _may_run_there(self, reservation: Reservation) -> bool:
@@ -305,7 +348,7 @@ class Reservations:
         for uid, passed in self._passed.items():
             claim = state.waiting.claim(uid)
             held = any(each in state.ledger.holding for each in claim.uids())
-            if held or claim.missing or self._since(claim) + self._knobs.reserve_after > now:
+            if held or claim.missing or self._since(claim) + self._patience(claim) > now:
                 continue
             failed = self._without_nodes.get(uid)
             if failed != self._versions():
@@ -340,7 +383,8 @@ class Reservations:
         for pod, node in zip(claim.pods, found.nodes, strict=True):
             gpu = state.placement.shape_ask(pod.shape).gpu
             devices = () if gpu is None else state.devices.idle_first(gpu, node)
-            state.ledger.hold(pod.uid, state.bookings.booking(pod, claim.quota, node, devices))
+            quota = state.tree.quota_of(pod)
+            state.ledger.hold(pod.uid, state.bookings.booking(pod, quota, node, devices))
             state.reserved[pod.uid] = None
         again = state.claims.of(claim.pods, claim.others, surplus=claim.surplus)
         found.claim = again
@@ -350,16 +394,30 @@ class Reservations:
 
     def _choose(self, claim: Claim) -> Reservation | None:
         """A node for each pod, those with room first, by the known ends of pods."""
-        state, could_start = self._state, self._policy.gates.could_start
+        state = self._state
         every = sorted({each for ask in set(claim.asks) for each in state.placement.classes(ask)})
-        classes = [each for each in every if could_start(claim, each)]
+        classes = [each for each in every if self._could_start(claim, each)]
         if not classes:
             return None
         outlook = Outlook(state, classes)
-        nodes = [outlook.choose(ask) for ask in claim.asks]
-        if any(node is None for node in nodes):
-            return None
-        return Reservation(claim, tuple(str(node) for node in nodes))
+        for nodes in self._regions(claim, outlook):
+            outlook.begin(nodes)
+            found = [outlook.choose(ask) for ask in claim.asks]
+            if all(node is not None for node in found):
+                return Reservation(claim, tuple(map(str, found)))
+        return None
+
+    def _regions(self, claim: Claim, outlook: Outlook) -> Iterator[Mask | None]:
+        """The nodes to choose from: all; for a gang that must be in one domain, those of each."""
+        topology = claim.topology
+        if topology is not None:
+            for level in GangDomains(self._state, claim, topology).levels:
+                outlook.begin(None)
+                numbers = outlook.soonest(claim.asks, level.domains, level.allowed)
+                for number in numbers[:_MOST_DOMAINS]:
+                    yield level.domains.of_slot == number
+        if topology is None or not topology.required:
+            yield None
 
     def known_start(self, reservation: Reservation) -> int | None:
         """When all its nodes have room, if the pods there have known ends."""
@@ -374,7 +432,8 @@ class Reservations:
         """Why a claim with a reservation waits."""
         each = self.active[claim.uid]
         nodes = ", ".join(dict.fromkeys(each.nodes))
-        words = f"room and right are reserved for it on {nodes}, as other claims kept passing it"
+        cause = "its gang keeps what it finds" if self._keeps_room(claim) else _PASSED
+        words = f"room and right are reserved for it on {nodes}, as {cause}"
         start = self.known_start(each)
         if start is not None and start > now:
             words += f"; by the known ends of pods it starts in {-(-(start - now) // SECOND)}s"
@@ -395,12 +454,3 @@ def _room(claim: Claim) -> Vector:
         for row, amount in ask.room:
             total[row] = total.get(row, 0) + amount
     return tuple(total.items())
-
-
-def _by_row(starts: Iterable[_Start], word: Literal["room", "charge"]) -> dict[int, list[_Start]]:
-    """What was started, by the resources of which it has taken room, or right."""
-    found: dict[int, list[_Start]] = {}
-    for each in starts:
-        for row in each.room if word == "room" else each.charge:
-            found.setdefault(row, []).append(each)
-    return found

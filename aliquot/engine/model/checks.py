@@ -14,6 +14,7 @@ from aliquot.errors import ArgumentError
 
 _UNIONS = (Union, type(int | None))
 """How `X | Y` stands in type hints: as it is written, and as `typing` writes it."""
+_PLAIN = {str, int, bool}
 _SHOWN = 60
 """How many characters of a value a message quotes."""
 
@@ -54,15 +55,18 @@ def _problem(value: Any, hint: Any, what: str) -> str | None:
     if isinstance(hint, type) and is_dataclass(hint):
         if not isinstance(value, hint):
             return f"{what}: {shown(value)} is not a {hint.__name__}"
-        hints = _hints(hint)
-        names = (each.name for each in fields(hint) if each.init)
-        problems = (_problem(getattr(value, name), hints[name], f"{what}.{name}") for name in names)
-        return next((each for each in problems if each is not None), None)
+        for name, inner in _given(hint):
+            inside = getattr(value, name)
+            if not _conforms(inside, inner):
+                return _problem(inside, inner, f"{what}.{name}")
+        return None
     return None if _conforms(value, hint) else f"{what}: {shown(value)} is not {_words(hint)}"
 
 
 def _conforms(value: Any, hint: Any) -> bool:
-    origin, inside = get_origin(hint), get_args(hint)
+    if type(value) is hint and hint in _PLAIN:
+        return True
+    origin, inside = _parts(hint)
     if origin in _UNIONS:
         return any(_conforms(value, each) for each in inside)
     if origin is Literal:
@@ -84,6 +88,19 @@ def _all_conform(values: tuple[Any, ...], hints: tuple[Any, ...]) -> bool:
     if len(hints) == 2 and hints[1] is Ellipsis:
         return all(_conforms(each, hints[0]) for each in values)
     return len(values) == len(hints) and all(map(_conforms, values, hints))
+
+
+@cache
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What a type hint is made of."""
+    return get_origin(hint), get_args(hint)
+
+
+@cache
+def _given(kind: type) -> tuple[tuple[str, Any], ...]:
+    """The fields of a dataclass that are given, each with its type."""
+    hints = _hints(kind)
+    return tuple((each.name, hints[each.name]) for each in fields(kind) if each.init)
 
 
 @cache

@@ -13,6 +13,7 @@ from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.node import Node
 from aliquot.engine.model.pod import Budget, Pod, check_pod
 from aliquot.engine.model.quota import Quota
+from aliquot.engine.model.tree import Tree
 from aliquot.engine.model.volumes import StorageKind, StorageObject, is_sound
 from aliquot.errors import ArgumentError
 
@@ -49,6 +50,20 @@ class QuotaSet:
 @dataclass(frozen=True, slots=True)
 class QuotaGone:
     """A quota no longer exists; its pods keep running, uncharged by it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSet:
+    """A tree of quotas has these nodes of its own."""
+
+    tree: Tree
+
+
+@dataclass(frozen=True, slots=True)
+class TreeGone:
+    """A tree has no nodes of its own any more: there is nothing for its quotas to share."""
 
     name: str
 
@@ -196,6 +211,8 @@ Event = (
     | NodeImagesSet
     | QuotaSet
     | QuotaGone
+    | TreeSet
+    | TreeGone
     | PodSet
     | PodGone
     | GangSet

@@ -12,9 +12,28 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from aliquot.engine.model.checks import sorted_amounts
+from aliquot.engine.model.checks import check, sorted_amounts
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import Amounts
+from aliquot.errors import ArgumentError
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """How near to each other the pods of a gang run.
+
+    `levels` are labels of nodes, from narrow to wide; the nodes with one value of a label are one
+    domain. The gang starts in a domain of the narrowest level of which one holds it. If none does,
+    it does not start if that is `required`, and else anywhere.
+    """
+
+    levels: tuple[str, ...]
+    required: bool = True
+
+    def __post_init__(self) -> None:
+        check(self, Topology, "topology")
+        if not self.levels:
+            raise ArgumentError("topology: levels: there are none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +43,10 @@ class Gang:
     `min_tasks` is the least number of pods of each task. Until its pods exist, a gang requests
     `min_resources`. `quota` is the gang's quota, `priority` its priority if it has one: its pods
     have at least that. If it is not `preemptible`, none of its pods is. `done` is how many pods of
-    each task have succeeded, which count as if they ran; `failed` how many have failed.
+    each task have succeeded, which count as if they ran; `failed` how many have failed. `together`
+    names the gangs that it starts with, in whatever namespace: their cores start at once, or none
+    does. While it waits for room, one that `keeps_room` has what it finds reserved from the start.
+    `topology` is how near to each other its pods run, if that matters.
     """
 
     name: str
@@ -37,6 +59,9 @@ class Gang:
     done: tuple[tuple[str, int], ...] = ()
     failed: int = 0
     preemptible: bool = True
+    together: tuple[str, ...] = ()
+    keeps_room: bool = False
+    topology: Topology | None = None
 
     def __post_init__(self) -> None:
         found = sorted_amounts(self.min_resources, f"gang {self.name}: min_resources")

@@ -4,9 +4,14 @@ Whether a pod requests whole cards, fractions or slices, its request is written 
 per device, times a number of devices.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+MODEL_PREFIX = "gpu.aliquot.dev/"
+"""Resources that are cards of one model, such as `gpu.aliquot.dev/a100`: parts of what quotas are
+charged in cards (see `books.node_classes`). No pod requests them."""
+CARD_RESOURCES = ("nvidia.com/gpu", "amd.com/gpu")
+"""Resources of nodes and pods that are whole cards."""
 WHOLE_GPU = 1_000_000
 """Fractions of a device are whole numbers of millionths: exact for percentages."""
 
@@ -20,6 +25,10 @@ class GpuAmount(NamedTuple):
     def plus(self, other: "GpuAmount", sign: int = 1) -> "GpuAmount":
         """The sum with another amount; the difference with sign -1."""
         return GpuAmount(self.tflops + sign * other.tflops, self.vram + sign * other.vram)
+
+    def times(self, number: int) -> "GpuAmount":
+        """So many times as much."""
+        return GpuAmount(self.tflops * number, self.vram * number)
 
 
 NO_GPU_AMOUNT = GpuAmount()
@@ -46,6 +55,16 @@ class GpuAsk:
     vendor: str = ""
     pool: str = ""
     indices: tuple[int, ...] = ()
+    of_parts: bool = field(init=False, compare=False, repr=False)
+    """Does what it takes depend on the card?"""
+    of_kind: bool = field(init=False, compare=False, repr=False)
+    """Will not every card do?"""
+
+    def __post_init__(self) -> None:
+        of_parts = self.request_part != NO_GPU_AMOUNT or self.limit_part != NO_GPU_AMOUNT
+        of_kind = bool(self.model or self.vendor or self.pool or self.indices)
+        object.__setattr__(self, "of_parts", of_parts)
+        object.__setattr__(self, "of_kind", of_kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +84,9 @@ class Device:
     pool: str = ""
     index: int = 0
     ready: bool = True
+    domain: str = ""
+    """Which devices of the node are near it, as by NVLink or on its NUMA node; those with the same
+    word. Empty if that is not known."""
 
 
 class GpuBound(NamedTuple):
@@ -96,6 +118,17 @@ class GpuQuota:
     single_limits: GpuBound = UNBOUND
     single_count: int | None = None
     problem: str = ""
+
+    @property
+    def totals(self) -> tuple[int | None, ...]:
+        """The bounds on all pods together: what they request, their limits, how many they are."""
+        return (*self.requests, *self.limits, self.workers)
+
+    @property
+    def bounds_single(self) -> bool:
+        """Are there bounds on single pods?"""
+        unbound = self.single_requests == UNBOUND and self.single_limits == UNBOUND
+        return not unbound or self.single_count is not None
 
 
 class Taken(NamedTuple):

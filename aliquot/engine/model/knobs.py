@@ -7,7 +7,9 @@ from aliquot.engine.model.system_namespaces import SystemNamespaces
 
 Borrow = Literal["unusedMin", "freeCapacity"]
 """What quotas above min may use: idle min of others, or also what no quota is guaranteed."""
-DevicePlacement = Literal["NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst"]
+DevicePlacement = Literal[
+    "NodeCompactGPULowLoad", "CompactFirst", "LowLoadFirst", "leastFragmentation"
+]
 ScoreMode = Literal["pack", "spread"]
 
 SECOND = 1_000_000_000
@@ -74,6 +76,8 @@ class EvictionKnobs:
     """How long disruption budgets may refuse the eviction for an owed claim; 0: for ever."""
     max_grace: int = 3600 * SECOND
     """The longest grace period of a victim."""
+    patience: int = 0
+    """How long a claim waits before victims are sought for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,9 @@ class PlacementKnobs:
     """How long the volumes of a pod may take to be bound before its Bind is given up."""
     weights: PlacementWeights = field(default_factory=PlacementWeights)
     default_constraints: tuple[DefaultConstraint, ...] = ()
+    topology: tuple[str, ...] = ()
+    """Labels of nodes by which they are near each other, from narrow to wide. The mirror gives each
+    gang the levels that it asks for; the engine only sees those."""
 
 
 @dataclass(frozen=True, slots=True)

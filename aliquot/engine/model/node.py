@@ -8,7 +8,7 @@ from typing import Literal
 
 from aliquot.engine.model.checks import sorted_amounts
 from aliquot.engine.model.quantity import Amounts
-from aliquot.engine.model.selector import Term
+from aliquot.engine.model.selector import Selectors, Term
 
 Effect = Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
 
@@ -32,6 +32,8 @@ class Taint:
     key: str
     value: str
     effect: Effect
+    implied: bool = False
+    """Is it not written on the node, but follows from its being cordoned or not ready?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,16 @@ class NodeConstraints:
     required: tuple[Term, ...] | None = None
     preferred: tuple[tuple[int, Term], ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    within: Selectors = ()
+    """The nodes of its quota's tree: one of these must select a node, unless there are none."""
+    beyond: Selectors = ()
+    """The nodes that trees have for themselves: none of these may select a node."""
     _hash: int = field(init=False, compare=False, repr=False, default=0)
 
     def __hash__(self) -> int:
         if not self._hash:
-            parts = (self.selector, self.required, self.preferred, self.tolerations)
+            reach = (self.within, self.beyond)
+            parts = (self.selector, self.required, self.preferred, self.tolerations, reach)
             object.__setattr__(self, "_hash", hash(parts) or 1)
         return self._hash
 
@@ -73,7 +80,8 @@ class Node:
     """A node: its allocatable resources, labels and taints.
 
     A cordoned or not-ready node also carries the taint that Kubernetes gives it. On all nodes of
-    one `node_class` (the same GPU model) a pod is charged the same to its quota.
+    one `charge_class` a pod is charged the same to its quota: the `node_class` says what its cards
+    count (their GB), and `models` of which model they are.
     """
 
     name: str
@@ -86,6 +94,9 @@ class Node:
     """When it ceased to be ready, if that is known."""
     deleted: bool = False
     """Is it being deleted? Then no pod starts on it, whatever it tolerates."""
+    models: tuple[tuple[str, str], ...] = ()
+    """By resource of cards, the resource that its cards are of their model: what pods take of the
+    first on this node, their quotas are charged of the second as well."""
 
     @property
     def takes_pods(self) -> bool:
@@ -94,6 +105,13 @@ class Node:
             taint.key in CLOSING_TAINTS and taint.effect != "PreferNoSchedule"
             for taint in self.taints
         )
+
+    @property
+    def charge_class(self) -> str:
+        """The class of nodes on which a pod is charged the same as on this one."""
+        if not self.models:
+            return self.node_class
+        return " ".join((self.node_class, *(model for _, model in self.models)))
 
     def __post_init__(self) -> None:
         found = sorted_amounts(self.allocatable, f"node {self.name}: allocatable")

@@ -44,6 +44,8 @@ class Quota:
     """Queues of higher priority take their turns first, whatever the shares."""
     open_to: frozenset[str] | None = None
     """The namespaces whose pods may name it; None for all."""
+    tree: str = ""
+    """The tree that it is in, if it is on the first level; below, it is in its parent's."""
 
     def __post_init__(self) -> None:
         for word in ("min", "max", "weight", "deserved"):

@@ -26,6 +26,7 @@ class Reason(StrEnum):
     GPU_QUOTA_EXCEEDED = "GPUQuotaExceeded"
     GANG_INCOMPLETE = "GangIncomplete"
     NO_NODE_FITS = "NoNodeFits"
+    TOPOLOGY_UNSATISFIED = "TopologyUnsatisfied"
     VOLUME_MISSING = "VolumeMissing"
     WAITING_FOR_VOLUME = "WaitingForVolume"
     SCHEDULING_GATED = "SchedulingGated"
@@ -48,6 +49,12 @@ class Reason(StrEnum):
     PREEMPTED_IN_GPU_QUOTA = "PreemptedInGPUQuota"
     QUOTA_LOWERED = "QuotaLowered"
     NODE_LOST = "NodeLost"
+
+
+EVICTION_REASONS = tuple(Reason)[tuple(Reason).index(Reason.RECLAIMED_FOR_MIN) :]
+"""Why pods are evicted; the words before are why they wait."""
+NO_ROOM = (Reason.NO_NODE_FITS, Reason.TOPOLOGY_UNSATISFIED)
+"""The nodes refuse a claim: victims, or other pods of its gang, may help."""
 
 
 @dataclass(frozen=True, slots=True)

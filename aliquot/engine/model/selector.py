@@ -38,6 +38,15 @@ class Term:
     fields: tuple[Requirement, ...] = ()
 
 
+Selectors = tuple[tuple[Requirement, ...], ...]
+"""Label selectors; one without requirements selects everything."""
+
+
+def selects(selector: tuple[Requirement, ...], labels: Mapping[str, str]) -> bool:
+    """Do all requirements hold for these labels?"""
+    return all(requirement_matches(each, labels) for each in selector)
+
+
 def requirement_matches(requirement: Requirement, labels: Mapping[str, str]) -> bool:
     """Does a requirement hold for these labels?"""
     value = labels.get(requirement.key)

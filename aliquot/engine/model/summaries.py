@@ -31,6 +31,18 @@ class QuotaSummary:
     guaranteed: Figures | None = None
     scaled_min: Figures | None = None
     """The min in force, where it is scaled down because the cluster has less than all mins."""
+    tree: str | None = None
+    """The tree that it is in, if that is one with nodes of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loan:
+    """What one quota uses of another's idle min, in one resource."""
+
+    lender: str
+    borrower: str
+    resource: str
+    amount: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ last found for it: its scores, or why no node has room.
 import numpy as np
 from numpy.typing import NDArray
 
+from aliquot.engine.books.node_classes import ANY_CLASS, NodeClasses
 from aliquot.engine.columns import Columns, Resources, Vector
+from aliquot.engine.model.gpu import MODEL_PREFIX
 from aliquot.engine.model.knobs import ScoreMode
 from aliquot.engine.model.pod import GPU_MEMORY, Shape
 from aliquot.engine.model.reasons import Refusal
@@ -19,7 +21,7 @@ MOST_SCORED = 31
 the fill (see `best_node`)."""
 _UNASKED = -(2**63)
 """The need of a resource that is not requested: every node has that."""
-_PLAIN = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-", GPU_MEMORY)
+_PLAIN = ("cpu", "memory", "ephemeral-storage", "pods", "hugepages-", GPU_MEMORY, MODEL_PREFIX)
 """Resources that all nodes have: a pod that does not request them leaves nothing special unused."""
 
 Moment = tuple[object, ...]
@@ -30,19 +32,36 @@ class Ask:
     """The request of a shape, by rows of the columns, with its scores over the nodes."""
 
     def __init__(
-        self, shape: Shape, resources: Resources, mode: ScoreMode, rule_set: RuleSet | None = None
+        self,
+        shape: Shape,
+        resources: Resources,
+        mode: ScoreMode,
+        classes: NodeClasses,
+        rule_set: RuleSet | None = None,
+        plain: "Ask | None" = None,
     ) -> None:
         self.shape = shape
+        self._plain = plain or self
+        """The ask of the shape alone."""
         self.rule_set = rule_set
         """The rules about other pods, ports and volumes that hold for it, if any do."""
         self.prefers = False
         """Is some node better than another for it, apart from how full they are?"""
+        self.is_narrow = False
+        """Are most nodes closed to it? Then scores of these are not computed anew."""
         self.gpu = None if shape.gpu is None or shape.gpu.sliced else shape.gpu
         """Its request of GPU devices, unless the node assigns them (slices)."""
         self.room = resources.vector(shape.requests)
         charges = {name: resources.vector(amounts) for name, amounts in shape.charges}
         self._charge = charges.pop("", self.room)
         self._charges = charges
+        self._classes = classes
+        self._by_class: dict[str, Vector] = {}
+        """The charges of the classes that were asked for."""
+        self.classes: tuple[int, list[str]] | None = None
+        """The classes of the nodes open to such a pod, for this version of nodes."""
+        self.pending: Vector = self._charge
+        """What a quota is charged while such a pod waits."""
         self.read = 0
         """How far its scores have read the list of recomputed nodes."""
         self.refused: tuple[Moment, Refusal] | None = None
@@ -58,18 +77,60 @@ class Ask:
         """Drop the scores; they are computed anew when next read."""
         self.scores: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.base: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        self.takes: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+        """How much fuller or emptier it makes each node."""
         self.version = -1
+        self.mix = 0
+        """The version of the mix of pods by which they were computed."""
 
     def charge(self, node_class: str | None) -> Vector:
         """What a quota is charged for such a pod on nodes of a class; None while it is pending."""
         if node_class is None:
-            return self._charge
-        return self._charges.get(node_class, self._charge)
+            return self._plain.pending
+        found = self._by_class.get(node_class)
+        if found is None:
+            found = self._by_class[node_class] = self._work_out(node_class)
+        return found
+
+    def charge_nowhere(self) -> Vector:
+        """What a quota is charged for such a pod on a node that is not known."""
+        return self._charge
+
+    def _work_out(self, node_class: str) -> Vector:
+        """The charge by the node class; and of cards, the same amount of their model."""
+        charge = self._charges.get(self._classes.plain(node_class), self._charge)
+        models = dict(self._classes.models_of(node_class))
+        return (*charge, *((models[row], amount) for row, amount in self.room if row in models))
 
     @property
     def by_class(self) -> bool:
         """Does the charge depend on the node's class?"""
-        return bool(self._charges)
+        return bool(self._charges) or self.by_model
+
+    @property
+    def by_model(self) -> bool:
+        """Does the charge depend on the model of the node's cards?"""
+        models = self._classes.models
+        return bool(models) and any(row in models for row, _ in self.room)
+
+    def note_classes(self, classes: list[str], moment: int) -> None:
+        """Note the classes of the nodes that such a pod may run on, and the most it is charged."""
+        self.classes = moment, classes
+        charges = [dict(self.charge(name)) for name in classes]
+        rows = dict.fromkeys(row for charge in charges for row in charge)
+        most = tuple((row, max(charge.get(row, 0) for charge in charges)) for row in rows)
+        self._by_class[ANY_CLASS] = most or self._charge
+
+    def charge_while_waiting(self, classes: list[str]) -> Vector:
+        """The charge of a waiting pod: by model only if it can run on no other."""
+        models = [dict(self._classes.models_of(name)) for name in classes]
+        charge = self._charge
+        for row, amount in self.room if self.by_model else ():
+            of_row = {each.get(row) for each in models}
+            model = of_row.pop() if len(of_row) == 1 else None
+            if model is not None:
+                charge = (*charge, (model, amount))
+        return charge
 
     def lay_out(self, resources: Resources, mode: ScoreMode) -> None:
         """Write the request as arrays, over all rows; of many rows, over those it asks for."""

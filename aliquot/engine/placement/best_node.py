@@ -1,15 +1,13 @@
-"""The best node for a pod: filter and score in one column of int64.
+"""The best node for a pod: one argmax over a column of scores.
 
-Pods of one shape have the same scores, so each shape keeps a column of scores over the nodes and
-updates only the nodes whose free capacity has changed since it was last read. From the highest bits
-down, a score holds: the pod's preference for the node; whether the node has no extended resource
-that the pod would leave unused; how full (pack) or empty (spread) the node would be; and the node's
-place in the order of names. Below zero, the pod does not fit. So the best node is one argmax, and
-ties are broken the same way on every run.
+`node_scores` keeps the column of the pod's shape; what the rules and preferences of the pod itself
+make of it is added here. No two nodes have one score, so ties are broken the same way on every run.
+A pod that no node holds is told how many nodes fail each filter, with the numbers.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -19,6 +17,7 @@ from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Ledger
 from aliquot.engine.books.node_images import NodeImages
 from aliquot.engine.books.nodes import Nodes
+from aliquot.engine.books.quota_tree import QuotaTree, Reach
 from aliquot.engine.books.volumes import Volumes
 from aliquot.engine.columns import Columns, Resources, exact_sum
 from aliquot.engine.gpus.devices import Devices
@@ -28,29 +27,21 @@ from aliquot.engine.model.pod import Pod, Shape
 from aliquot.engine.model.pod_rules import NO_RULES
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import ROOM, RULES, Reason, Refusal, Watch
-from aliquot.engine.placement.ask import MOST_SCORED, Ask, Moment, is_special
+from aliquot.engine.placement.ask import Ask, Moment
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.domains import Mask, fullest_that_fit
-from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
+from aliquot.engine.placement.fragmentation.fragmentation import Fragmentation
+from aliquot.engine.placement.fragmentation.mix import Mix
+from aliquot.engine.placement.free_capacity import FreeCapacity
 from aliquot.engine.placement.image_points import ImagePoints
 from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
+from aliquot.engine.placement.node_scores import POINTS_SHIFT, NodeScores
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
 from aliquot.engine.placement.refusal_words import refusal_words
 from aliquot.engine.placement.rule_sets import RuleSet, RuleSets
-from aliquot.engine.placement.volumes import VolumeFilter
+from aliquot.engine.placement.start_order import own_keys
+from aliquot.engine.placement.volumes.filter import VolumeFilter
 
-_RANK_BITS = 20
-"""Room for the order of a million nodes."""
-_FILL_BITS = 24
-"""Bits of the fill: 2 * 31 * 2**18 is less than 2**24. With 20 for the rank, 1 for the
-extended resources and 17 for points, a score has 62 bits and stays positive in an int64: five
-preferences of at most 100 points, each of a weight of at most 100, are 50,000."""
-_POINTS_SHIFT = _RANK_BITS + _FILL_BITS + 1
-"""Where the points of preferences begin."""
-_INFEASIBLE = -(2**62)
-"""The base score of a node that constraints rule out: no fill makes up for it."""
-_MOST_WARM = 1024
-"""How many shapes keep their scores: at 5,000 nodes 80 KB each, 80 MB in all."""
 _MOST_DOMAINS = 32
 """In how many domains a gang is tried, at the cost of placing it once each."""
 
@@ -62,30 +53,37 @@ class Placement:
         self,
         resources: Resources,
         nodes: Nodes,
+        quotas: QuotaTree,
         ledger: Ledger,
         devices: Devices,
         changes: Changes,
         volumes: Volumes,
         node_images: NodeImages,
         knobs: PlacementKnobs,
+        mix: Mix | None = None,
     ) -> None:
+        """`mix`: the pods that are known, where placements are judged by what they leave."""
         self._resources = resources
         self._nodes = nodes
+        self._quotas = quotas
         self._ledger = ledger
         self._devices = devices
-        self._mode = knobs.score
         self._weights = knobs.weights
         self._asks: dict[Shape | tuple[Shape, RuleSet], Ask] = {}
         self._passing: WeakValueDictionary[tuple[Shape, RuleSet], Ask] = WeakValueDictionary()
         """Those of pods with volumes, which may be of one pod each: forgotten with the pod."""
-        self._warm: dict[Ask, None] = {}
+        self._confined: dict[tuple[Shape, Reach], Shape] = {}
+        """Shapes of pods that trees keep on some nodes, or off them."""
         self._preferences = NodePreferences(nodes)
         self._image_points = ImagePoints(nodes, node_images)
         self.volumes = VolumeFilter(nodes, volumes, ledger, changes)
         self.rule_sets = RuleSets(nodes, ledger, self._preferences, self.volumes)
-        self._specials = ((-1, -1), np.empty(0, dtype=np.int64))
-        """How many extended resources every node has, and for which nodes and resources."""
         self._capacity = FreeCapacity(resources, nodes, ledger, changes)
+        columns = resources, nodes, devices, self._capacity, self._preferences
+        self.fragmentation = None if mix is None else Fragmentation(*columns, mix)
+        self.scores = NodeScores(*columns, knobs.score, self.fragmentation)
+        self._pending_at = -1
+        """The version for which the charges of waiting pods were last worked out."""
         self._confined_to: Mask | None = None
         """The only nodes that may be chosen, while a gang is tried in one domain."""
 
@@ -97,13 +95,34 @@ class Placement:
     @contextmanager
     def confined(self, nodes: Mask) -> Iterator[None]:
         """Choose among these nodes only; no refusal is remembered meanwhile."""
-        self._confined_to = nodes
+        before = self._confined_to
+        self._confined_to = nodes if before is None else nodes & before
         try:
             yield
         finally:
-            self._confined_to = None
+            self._confined_to = before
 
-    def domains_to_try(self, asks: Iterable[Ask]) -> Iterator[Mask]:
+    @property
+    def is_confined(self) -> bool:
+        """Are only some nodes looked at, for now?"""
+        return self._confined_to is not None
+
+    def pods_by_node(self, ask: Ask, most: int) -> NDArray[np.int64]:
+        """How many such pods each node has room for now, at most `most`.
+
+        Never too few; by rules about other pods, and by devices, fewer may fit.
+        """
+        self._capacity.refresh()
+        count = len(self._nodes.slots)
+        found = np.full(count, most, dtype=np.int64)
+        for row, amount in ask.room:
+            np.minimum(found, self._capacity.free.data[row, :count] // amount, out=found)
+        found[(found < 0) | ~self.nodes_by_rules(ask)] = 0
+        if ask.gpu is not None:
+            found[~self._devices.hold(ask.gpu)] = 0
+        return found
+
+    def domains_to_try(self, asks: Sequence[Ask]) -> Iterator[Mask]:
         """The domains in which pods that must run near each other could all have room.
 
         Where the first of them goes is free, but decides for the others. The fullest domains come
@@ -112,9 +131,8 @@ class Placement:
         wanted: dict[int, int] = {}
         for row, amount in (each for ask in asks for each in ask.room):
             wanted[row] = wanted.get(row, 0) + amount
-        rule_sets = dict.fromkeys(each for ask in asks if (each := ask.rule_set) is not None)
         self._capacity.refresh()
-        for key in dict.fromkeys(k for each in rule_sets for k in self.rule_sets.own_keys(each)):
+        for key in own_keys(self.rule_sets, asks):
             domains = self.rule_sets.topology.domains(key)
             for number in fullest_that_fit(domains, self._capacity.free, wanted)[:_MOST_DOMAINS]:
                 yield domains.of_slot == number
@@ -131,25 +149,46 @@ class Placement:
         """The one Ask of a shape, for what does not depend on rules."""
         found = self._asks.get(shape)
         if found is None:
-            found = self._asks[shape] = Ask(shape, self._resources, self._mode)
+            classes = self._nodes.classes
+            found = self._asks[shape] = Ask(shape, self._resources, self.scores.mode, classes)
+            if classes.models:
+                found.pending = found.charge_while_waiting(self.classes(found))
         return found
 
     def ask(self, pod: Pod) -> Ask:
-        """The one Ask of all pods of this shape for which the same rules hold."""
+        """The one Ask of all pods of this shape, in this tree, for which the same rules hold."""
         rule_set = self.rule_sets.of(pod)
+        shape = self._confine(pod) if self._quotas.confines else pod.shape
         if rule_set is None:
-            return self.shape_ask(pod.shape)
-        key = pod.shape, rule_set
+            return self.shape_ask(shape)
+        key = shape, rule_set
         if pod.rules.volumes:
             found = self._passing.get(key)
             if found is None:
-                found = Ask(pod.shape, self._resources, self._mode, rule_set)
-                self._passing[key] = found
+                found = self._passing[key] = self._ruled(shape, rule_set)
             return found
         found = self._asks.get(key)
         if found is None:
-            found = self._asks[key] = Ask(pod.shape, self._resources, self._mode, rule_set)
+            found = self._asks[key] = self._ruled(shape, rule_set)
         return found
+
+    def _confine(self, pod: Pod) -> Shape:
+        """The shape of a pod, narrowed to the nodes that the trees leave to its quota."""
+        reach = self._quotas.reach(self._quotas.quota_of(pod))
+        if not any(reach):
+            return pod.shape
+        key = pod.shape, reach
+        found = self._confined.get(key)
+        if found is None:
+            within, beyond = reach
+            constraints = replace(pod.shape.constraints, within=within, beyond=beyond)
+            found = self._confined[key] = replace(pod.shape, constraints=constraints)
+        return found
+
+    def _ruled(self, shape: Shape, rule_set: RuleSet) -> Ask:
+        """A new Ask of a shape for which rules hold."""
+        mode, classes = self.scores.mode, self._nodes.classes
+        return Ask(shape, self._resources, mode, classes, rule_set, self.shape_ask(shape))
 
     def pick(
         self, ask: Ask, classes: list[str] | None = None, images: tuple[str, ...] = ()
@@ -253,10 +292,9 @@ class Placement:
 
     def device_nodes(self, ask: Ask) -> NDArray[np.bool_]:
         """The nodes that would have devices for such a pod if all devices were idle."""
-        every = np.arange(len(self._nodes.slots))
         if ask.gpu is None:
-            return np.ones(len(every), dtype=bool)
-        return self._devices.could_serve_on(ask.gpu, every)
+            return np.ones(len(self._nodes.slots), dtype=bool)
+        return self._devices.could_serve_on(ask.gpu)
 
     def free_soon(self, row: int, leaving: Columns) -> NDArray[np.int64]:
         """What every node has free of a resource once terminating pods have ended."""
@@ -265,44 +303,63 @@ class Placement:
         return soon
 
     def classes(self, ask: Ask) -> list[str]:
-        """The classes of the nodes that such a pod may run on, sorted."""
-        codes = self._preferences.of(ask.shape.constraints).codes
-        return sorted(
-            {
-                node.node_class
-                for name, node in self._nodes.known.items()
-                if codes.item(self._nodes.slots[name]) == OPEN
-            }
-        )
+        """The classes of the nodes that such a pod may run on, sorted.
+
+        Where its charge depends on the model of cards, of those that would hold it when empty.
+        """
+        moment = self._nodes.version
+        if ask.classes is None or ask.classes[0] != moment:
+            open_to = self.open_nodes(ask)
+            if ask.by_model:
+                large = np.logical_and(open_to, self._large_enough(ask))
+                open_to = large if large.any() else open_to
+            ask.note_classes(self._nodes.classes.among(open_to), moment)
+        assert ask.classes is not None
+        return ask.classes[1]
+
+    def renew_pending(self) -> dict[Shape, None]:
+        """The shapes that are charged for another model while they wait, since nodes changed."""
+        changed: dict[Shape, None] = {}
+        if self._nodes.classes.models and self._pending_at != self._nodes.version:
+            self._pending_at = self._nodes.version
+            for key, ask in self._asks.items():
+                if isinstance(key, Shape) and (ask.by_model or ask.pending != ask.charge_nowhere()):
+                    before = ask.pending
+                    ask.pending = ask.charge_while_waiting(self.classes(ask))
+                    if ask.pending != before:
+                        changed[key] = None
+        return changed
 
     def refusal(self, ask: Ask) -> Refusal:
-        """Why no node has room for such a pod: how many nodes fail each filter, with numbers."""
-        self._capacity.refresh()
-        codes = self._preferences.of(ask.shape.constraints).codes
-        open_to = codes == OPEN
+        """Why no node has room for such a pod: how many nodes each filter refuses, with numbers.
+
+        A node is counted where the first filter refuses it, in kube-scheduler's order; one with too
+        little of several resources, for each of them.
+        """
+        column = self.judged(ask)
         exact = dict(ask.shape.requests)
+        short_of = column == NodeRefusal.RESOURCES
         causes: list[tuple[int, str, str | None]] = []
         for row, amount in ask.room:
-            here = self._capacity.free.data[row, : len(codes)][open_to]
-            lacking = int((here < amount).sum())
-            if lacking:
+            here = self._capacity.free.data[row, : len(column)][short_of]
+            lacking = here[here < amount]
+            if len(lacking):
                 name = self._resources.names[row]
-                most = text(name, max(int(here.max()), 0))
+                most = text(name, max(int(lacking.max()), 0))
                 words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
-                causes.append((lacking, words, name))
-        column = self.ruled_out(ask)
+                causes.append((len(lacking), words, name))
         rules = NO_RULES if ask.rule_set is None else ask.rule_set.rules
         for code, number in zip(*np.unique(column[column < OPEN], return_counts=True), strict=True):
-            if code != NodeRefusal.GONE:
+            if code not in (NodeRefusal.GONE, NodeRefusal.RESOURCES):
                 causes.append((int(number), refusal_words(NodeRefusal(code), rules), None))
         if ask.gpu is not None:
-            causes += self._device_causes(ask.gpu, open_to)
+            causes += self._device_causes(ask.gpu, short_of)
         causes.sort(key=lambda cause: -cause[0])
         short = next((resource for _, _, resource in causes if resource), None)
         listed = ", ".join(f"{number} {words}" for number, words, _ in causes)
         count = len(self._nodes.known)
         kept = "; some room is held for nominated pods" if self._ledger.holding else ""
-        message = f"0 of {count} nodes can hold it: {listed}{self._scattered(ask, open_to)}{kept}"
+        message = f"0/{count} nodes fit: {listed}{self._scattered(ask)}{kept}"
         if not count:
             message = "there are no nodes"
         watch: tuple[Watch, ...] = (ROOM,) if ask.rule_set is None else (ROOM, RULES)
@@ -310,12 +367,12 @@ class Placement:
             watch += self.volumes.watches(ask.rule_set.rules)
         return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=watch)
 
-    def _scattered(self, ask: Ask, open_to: NDArray[np.bool_]) -> str:
+    def _scattered(self, ask: Ask) -> str:
         """`; it needs one node with ...`: where all open nodes together have enough of everything.
 
         Names the resources of which some node has too little.
         """
-        exact, lacking = dict(ask.shape.requests), []
+        exact, lacking, open_to = dict(ask.shape.requests), [], self.open_nodes(ask)
         fits = np.ones(int(open_to.sum()), dtype=bool)
         for row, amount in ask.room:
             here = np.maximum(self._capacity.free.data[row, : len(open_to)][open_to], 0)
@@ -331,11 +388,10 @@ class Placement:
         return "" if fits.any() else f"; it needs one node with {' and '.join(lacking)}"
 
     def _device_causes(
-        self, gpu: GpuAsk, open_to: NDArray[np.bool_]
+        self, gpu: GpuAsk, short_of: NDArray[np.bool_]
     ) -> list[tuple[int, str, str | None]]:
-        """How many nodes have no fitting devices, and how many devices pass each filter."""
-        points = self._devices.points(gpu, np.arange(len(open_to)))
-        lacking = int(((points < 0) & open_to).sum())
+        """How many of these nodes have no fitting devices; how many devices pass each filter."""
+        lacking = int((short_of & ~self._devices.hold(gpu)).sum())
         steps = ", ".join(f"{left.filter} {left.devices}" for left in self._devices.explain(gpu))
         return [(lacking, f"without devices for it ({steps})", "devices")] if lacking else []
 
@@ -355,23 +411,22 @@ class Placement:
         moment = self.feasibility_version()
         if ask.feasible is None or ask.feasible[0] != moment:
             open_to = self.open_nodes(ask)
-            if ask.laid_out != len(self._resources):
-                ask.lay_out(self._resources, self._mode)
-            has = ask.of(self._nodes.allocatable, len(open_to))
-            fits = (has >= ask.need).all(axis=0)
+            fits = self._large_enough(ask)
             serves = ask.gpu is None or self._devices.could_serve(ask.gpu)
             ask.feasible = (moment, serves and bool((fits & open_to).any()))
         return ask.feasible[1]
 
+    def _large_enough(self, ask: Ask) -> NDArray[np.bool_]:
+        """The nodes that would have room for such a pod if they were empty."""
+        if ask.laid_out != len(self._resources):
+            ask.lay_out(self._resources, self.scores.mode)
+        has = ask.of(self._nodes.allocatable, len(self._nodes.slots))
+        large: NDArray[np.bool_] = np.logical_and.reduce(has >= ask.need)
+        return large
+
     def version(self) -> int:
-        """Grows whenever the scores of all nodes must be computed anew: each term only grows."""
-        nodes = self._nodes
-        return (
-            nodes.version
-            + len(nodes.slots.names)
-            + len(self._resources.names)
-            + self._capacity.epoch
-        )
+        """Grows whenever the scores of all nodes must be computed anew."""
+        return self.scores.version()
 
     def feasibility_version(self) -> int:
         """Grows whenever `could_hold` may have another answer."""
@@ -384,7 +439,7 @@ class Placement:
         """
         prefers_images = bool(images) and self._image_points.of(images) is not None
         plain = ask if ask.rule_set is None else self.shape_ask(ask.shape)
-        scores = self._refreshed(plain)
+        scores = self.scores.of(plain)
         if self._confined_to is not None:
             scores = np.where(self._confined_to, scores, -1)
         if ask.rule_set is None and not plain.prefers and not prefers_images:
@@ -394,7 +449,7 @@ class Placement:
         if plain.prefers or prefers_images or self._rules_prefer(ask):
             feasible = scores >= 0
             points = total(self.points(ask, feasible, images), self._weights, len(feasible))
-            scores = np.where(feasible, scores + (points << _POINTS_SHIFT), -1)
+            scores = np.where(feasible, scores + (points << POINTS_SHIFT), -1)
         return scores
 
     def _rules_prefer(self, ask: Ask) -> bool:
@@ -409,6 +464,17 @@ class Placement:
         column = codes.copy()
         self.rule_sets.refuse(ask.rule_set, constraints, column)
         return column
+
+    def has_free(self, ask: Ask) -> NDArray[np.bool_]:
+        """The nodes with enough free for such a pod, whatever constraints and rules say."""
+        self._capacity.refresh()
+        column = self._preferences.of(ask.shape.constraints).codes
+        enough: NDArray[np.bool_] = column != NodeRefusal.GONE
+        for row, amount in ask.room:
+            enough = enough & (self._capacity.free.data[row, : len(column)] >= amount)
+        if ask.gpu is not None:
+            enough = enough & self._devices.hold(ask.gpu)
+        return enough
 
     def judged(self, ask: Ask) -> NDArray[np.int64]:
         """By node, `OPEN`, or the first reason why such a pod cannot start there now.
@@ -425,7 +491,7 @@ class Placement:
         for row, amount in ask.room:
             short |= self._capacity.free.data[row, : len(column)] < amount
         if ask.gpu is not None:
-            short |= self._devices.points(ask.gpu, np.arange(len(column))) < 0
+            short |= ~self._devices.hold(ask.gpu)
         if ask.rule_set is None:
             column[short & (column == OPEN)] = NodeRefusal.RESOURCES
         else:
@@ -439,68 +505,3 @@ class Placement:
         constraints = ask.shape.constraints
         fit, local = self._preferences.of(constraints), self._image_points.of(images)
         return points_by_source(self.rule_sets, ask.rule_set, constraints, fit, feasible, local)
-
-    def _refreshed(self, ask: Ask) -> NDArray[np.int64]:
-        """The scores of a shape, up to date."""
-        self._capacity.refresh()
-        recomputed = self._capacity.recomputed
-        version = self.version()
-        if ask.version != version:
-            self._keep_warm(ask)
-            self._rebase(ask)
-            ask.scores = self._score(ask, np.arange(len(self._nodes.slots)))
-            ask.version = version
-        elif ask.read < len(recomputed):
-            changed = np.array(list(set(recomputed[ask.read :])))
-            ask.scores[changed] = self._score(ask, changed)
-        ask.read = len(recomputed)
-        return ask.scores
-
-    def _keep_warm(self, ask: Ask) -> None:
-        """Bound the memory: beyond _MOST_WARM shapes, drop the scores computed longest ago."""
-        self._warm.pop(ask, None)
-        self._warm[ask] = None
-        if len(self._warm) > _MOST_WARM:
-            oldest = next(iter(self._warm))
-            oldest.drop_scores()
-            del self._warm[oldest]
-
-    def _rebase(self, ask: Ask) -> None:
-        """Compute the part of the scores that changes only with the nodes."""
-        if ask.laid_out != len(self._resources):
-            ask.lay_out(self._resources, self._mode)
-        fit = self._preferences.of(ask.shape.constraints)
-        ask.prefers = fit.prefers
-        count = len(fit.codes)
-        has = ask.of(self._nodes.allocatable, count)
-        used = self._nodes.allocatable.data[ask.special, :count] != 0
-        lean = self._special()[:count] == used.sum(axis=0)
-        takes = np.minimum(ask.request / np.maximum(has, 1), 1) * WHOLE
-        fill = MOST_SCORED * WHOLE - ask.slope @ takes.astype(np.int64)
-        base = (lean.astype(np.int64) << _FILL_BITS) + fill
-        base = (base << _RANK_BITS) + (2**_RANK_BITS - 1 - self._nodes.rank)
-        ask.base = np.where(fit.codes == OPEN, base, _INFEASIBLE)
-
-    def _special(self) -> NDArray[np.int64]:
-        """How many extended resources every node has."""
-        moment = (self._nodes.version, len(self._resources))
-        if self._specials[0] != moment:
-            names = self._resources.names
-            rows = [row for row, name in enumerate(names) if is_special(name)]
-            counts = np.zeros(self._nodes.allocatable.width, dtype=np.int64)
-            for row in rows:
-                counts += self._nodes.allocatable.data[row] != 0
-            self._specials = (moment, counts)
-        return self._specials[1]
-
-    def _score(self, ask: Ask, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The scores of some nodes. Its cost is the number of numpy calls, so it makes few."""
-        unfit = np.logical_or.reduce(ask.at(self._capacity.free, slots) < ask.need)
-        scores = ask.slope @ ask.at(self._capacity.part, slots)
-        if ask.gpu is not None:
-            scores += (points := self._devices.points(ask.gpu, slots))
-            unfit |= points < 0
-        scores <<= _RANK_BITS
-        scores += ask.base.take(slots)
-        np.putmask(scores, unfit, -1)
-        return scores

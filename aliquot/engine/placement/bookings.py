@@ -31,7 +31,7 @@ class Bookings:
     ) -> Booking:
         """What a pod takes on a node and its quota is charged; on these devices, if given."""
         known, ask = self._nodes.known.get(node), self._placement.shape_ask(pod.shape)
-        charge = ask.charge(None if known is None else known.node_class)
+        charge = ask.charge_nowhere() if known is None else ask.charge(known.charge_class)
         gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices)
         own = pod.namespace, pod.gang, gpu, pod.preemptible, pod.labels, pod.rules, pod.terminating
         volumes = self._on_volumes(pod, node) if pod.rules.volumes else ()
@@ -56,7 +56,9 @@ class Bookings:
             return self._devices.taken(ask, devices or pod.devices)
         if booked is not None and booked.node == node and booked.gpu is not None:
             return self._devices.taken(ask, booked.gpu.devices)
-        return self._devices.taken(ask, self._devices.choose(ask, node) or ())
+        judge = self._placement.fragmentation
+        card_points = None if judge is None else judge.card_points(pod.shape, node)
+        return self._devices.taken(ask, self._devices.choose(ask, node, card_points) or ())
 
     def pending(self, pod: Pod) -> Booking:
         """What a pending pod requests."""

@@ -14,7 +14,7 @@ from aliquot.engine.model.node import (
     Taint,
     Toleration,
 )
-from aliquot.engine.model.selector import Term, requirement_matches
+from aliquot.engine.model.selector import Term, requirement_matches, selects
 
 
 class NodeRefusal(IntEnum):
@@ -35,6 +35,7 @@ class NodeRefusal(IntEnum):
     OTHERS_ANTI_AFFINITY = -13
     UNSCHEDULABLE = -14
     RESOURCES = -15
+    TREE = -16
 
 
 PLUGINS = {
@@ -42,6 +43,7 @@ PLUGINS = {
     NodeRefusal.DELETED: "NodeUnschedulable",
     NodeRefusal.TAINT: "TaintToleration",
     NodeRefusal.SELECTOR: "NodeAffinity",
+    NodeRefusal.TREE: "NodeAffinity",
     NodeRefusal.PORT: "NodePorts",
     NodeRefusal.RESOURCES: "NodeResourcesFit",
     NodeRefusal.VOLUME_RESTRICTION: "VolumeRestrictions",
@@ -63,10 +65,27 @@ def node_refusal(constraints: NodeConstraints, node: Node) -> NodeRefusal | None
     names = required_names(constraints)
     if names is not None and node.name not in names:
         return NodeRefusal.SELECTOR
+    if not in_reach(constraints, node):
+        return NodeRefusal.TREE
     refusal, _ = taint_refusal(node.taints, constraints.tolerations)
     if refusal is not None:
         return refusal
     return None if selected(constraints, node) else NodeRefusal.SELECTOR
+
+
+def in_reach(constraints: NodeConstraints, node: Node) -> bool:
+    """Do the trees of quotas leave this node to the pod?
+
+    A pod that names its nodes, as those of DaemonSets do, is not kept off the nodes of trees.
+    """
+    if not (constraints.within or constraints.beyond):
+        return True
+    labels = dict(node.labels)
+    if constraints.within and not any(selects(each, labels) for each in constraints.within):
+        return False
+    return required_names(constraints) is not None or not any(
+        selects(each, labels) for each in constraints.beyond
+    )
 
 
 def selected(constraints: NodeConstraints, node: Node) -> bool:
@@ -115,10 +134,10 @@ def taint_refusal(
         return None, 0
     tolerated = _Tolerations(tolerations)
     left = [taint for taint in taints if not tolerated.cover(taint)]
-    hard = [taint.key for taint in left if taint.effect != "PreferNoSchedule"]
+    hard = [taint for taint in left if taint.effect != "PreferNoSchedule"]
     if not hard:
         return None, len(left)
-    cordoned = UNSCHEDULABLE_TAINT in hard
+    cordoned = any(taint.key == UNSCHEDULABLE_TAINT and taint.implied for taint in hard)
     return NodeRefusal.UNSCHEDULABLE if cordoned else NodeRefusal.TAINT, len(left) - len(hard)
 
 

@@ -6,6 +6,7 @@ Computed again only for the nodes in the change log, once for all shapes that re
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aliquot.engine.books.changes import Changes
 from aliquot.engine.books.ledger import Ledger
@@ -36,11 +37,15 @@ class FreeCapacity:
         self._changed = changes.nodes.cursor()
         self.free = Columns(resources, nodes.slots)
         self.part = Columns(resources, nodes.slots)
-        self.recomputed: list[int] = []
-        """The nodes computed anew, in order, for the shapes that score them: each remembers how
-        far it has read."""
+        self._recomputed = np.zeros(_MOST_RECOMPUTED, dtype=np.int64)
+        self._places = np.arange(_MOST_RECOMPUTED)
+        self._last = np.zeros(0, dtype=np.int64)
+        """The last place of each node in the list of recomputed ones; below zero if it has none."""
+        self.recomputed = 0
+        """How many nodes were computed anew, for the shapes that score them: each remembers how
+        far it has read (`recomputed_since`)."""
         self.epoch = 0
-        """How often `recomputed` was emptied; its readers then start from all nodes."""
+        """How often this began anew; its readers then start from all nodes."""
 
     def refresh(self) -> None:
         """Bring the nodes up to date that have changed since the last call."""
@@ -49,10 +54,29 @@ class FreeCapacity:
         changed = set(self._changed.read())
         for slot in changed:
             self._compute(slot)
-        self.recomputed.extend(changed)
-        if len(self.recomputed) > _MOST_RECOMPUTED:
-            self.recomputed.clear()
+        end = self.recomputed + len(changed)
+        if end > _MOST_RECOMPUTED:
+            self.recomputed = 0
+            self._last[:] = -1
             self.epoch += 1
+            return
+        if len(self._last) < self.free.width:
+            more = np.full(self.free.width - len(self._last), -1, dtype=np.int64)
+            self._last = np.append(self._last, more)
+        recomputed, last = self._recomputed.data, self._last.data
+        for at, slot in enumerate(changed, start=self.recomputed):
+            recomputed[at] = slot
+            last[slot] = at
+        self.recomputed = end
+
+    def recomputed_since(self, read: int) -> NDArray[np.int64]:
+        """The nodes computed anew after the first `read`, each once."""
+        if self.recomputed - read > len(self._last):  # a pass over all nodes is shorter
+            return np.flatnonzero(self._last >= read)
+        unread = self._recomputed[read : self.recomputed]
+        is_last = self._last.take(unread) == self._places[read : self.recomputed]
+        found: NDArray[np.int64] = unread[is_last]
+        return found
 
     def _compute(self, slot: int) -> None:
         width = self.free.width

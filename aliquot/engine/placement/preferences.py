@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.model.node import NodeConstraints, Taint
+from aliquot.engine.model.selector import Selectors, Term
 from aliquot.engine.placement.constraints import (
     NodeRefusal,
     node_refusal,
@@ -82,7 +83,7 @@ class NodePreferences:
 
     def _refreshed(self, constraints: NodeConstraints, read: int, fit: NodeFit | None) -> NodeFit:
         """The columns, with the nodes that have changed since they were read."""
-        changed = self._nodes.changed_since(read)
+        changed = [] if fit is None else self._nodes.changed_since(read)
         if fit is None or len(changed) > _FEW_NODES:
             return self._computed(constraints)
         fit.lengthen(len(self._nodes.slots))
@@ -94,12 +95,14 @@ class NodePreferences:
         """The columns, of all nodes."""
         self._refresh_labels()
         labels, fit = self._labels, NodeFit(self._labels.count)
-        open_to = self.selected(constraints)
+        open_to, reach = self.selected(constraints), self._reach(constraints)
         for weight, term in constraints.preferred:
             fit.preferred += weight * labels.matching(term)
         for taints, slots in self._groups:
             refusal, soft = taint_refusal(taints, constraints.tolerations)
             here = np.where(open_to[slots], OPEN, NodeRefusal.SELECTOR)
+            if reach is not None:
+                here[~reach[slots]] = NodeRefusal.TREE
             fit.codes[slots] = here if refusal is None else refusal
             fit.soft_taints[slots] = soft
         names = required_names(constraints)
@@ -120,14 +123,36 @@ class NodePreferences:
             open_to &= labels.with_value(key, value)
         if constraints.required is not None:
             open_to &= labels.matching_any(constraints.required)
-        return open_to
+        reach = self._reach(constraints)
+        return open_to if reach is None else open_to & reach
+
+    def _reach(self, constraints: NodeConstraints) -> NDArray[np.bool_] | None:
+        """The nodes that trees of quotas leave to such pods; None for all (see `in_reach`)."""
+        if not (constraints.within or constraints.beyond):
+            return None
+        found = np.ones(self._labels.count, dtype=bool)
+        if constraints.within:
+            found = self._selected_by_any(constraints.within)
+        if constraints.beyond and required_names(constraints) is None:
+            found &= ~self._selected_by_any(constraints.beyond)
+        return found
+
+    def _selected_by_any(self, selectors: Selectors) -> NDArray[np.bool_]:
+        found = np.zeros(self._labels.count, dtype=bool)
+        for each in selectors:
+            found |= self._labels.matching(Term(each)) if each else True
+        return found
 
     def tolerated(self, constraints: NodeConstraints) -> NDArray[np.bool_]:
-        """The nodes whose taints are tolerated, whatever their labels."""
+        """The nodes whose taints are tolerated, whatever their labels.
+
+        As in kube-scheduler, a node that is cordoned or not ready has the taint that goes with it
+        only where that is written.
+        """
         self._refresh_labels()
         found = np.zeros(self._labels.count, dtype=bool)
         for taints, slots in self._groups:
-            found[slots] = taint_refusal(taints, constraints.tolerations)[0] is None
+            found[slots] = taint_refusal(_written(taints), constraints.tolerations)[0] is None
         return found
 
     def _refresh_labels(self) -> None:
@@ -155,3 +180,8 @@ class NodePreferences:
         taints = () if node is None else node.taints
         fit.soft_taints[slot] = taint_refusal(taints, constraints.tolerations)[1]
         fit.preferred[slot] = 0 if node is None else max(preference(constraints, node), 0)
+
+
+def _written(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+    """The taints that the node itself states."""
+    return tuple(each for each in taints if not each.implied)

@@ -7,6 +7,7 @@ from aliquot.engine.placement.constraints import NodeRefusal
 
 _WORDS = {
     NodeRefusal.SELECTOR: "not matched by its node selector or affinity",
+    NodeRefusal.TREE: "outside its quota's tree",
     NodeRefusal.TAINT: "with a taint it does not tolerate",
     NodeRefusal.UNSCHEDULABLE: "that take no new pods (cordoned)",
     NodeRefusal.DELETED: "being deleted",

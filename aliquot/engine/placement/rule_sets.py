@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.label_sets import LabelSet
+from aliquot.engine.books.label_sets import LabelSet, Selection
 from aliquot.engine.books.ledger import Booking, Ledger
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.model.label_index import Labels
@@ -27,7 +27,7 @@ from aliquot.engine.placement.pod_affinity import AffinityRules, PodAffinity
 from aliquot.engine.placement.pod_counts import Counted, PodCounts
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
 from aliquot.engine.placement.topology_spread import SpreadRules, TopologySpread
-from aliquot.engine.placement.volumes import VolumeFilter
+from aliquot.engine.placement.volumes.filter import VolumeFilter
 
 _Column = NDArray[np.int64]
 
@@ -157,6 +157,11 @@ class RuleSets:
             if spread.required:
                 self.spread.refuse(spread, where, column, with_held)
             self.affinity.refuse(affinity, repelling, column, with_held)
+
+    def must_be_near(self, rule_set: RuleSet | None) -> Selection | None:
+        """The pods that such a pod must run near, if it must."""
+        followed = None if rule_set is None else rule_set.follow(self.counts)
+        return None if followed is None else followed[0].together
 
     def own_keys(self, rule_set: RuleSet) -> tuple[str, ...]:
         """The topology keys of affinities to pods of its own kind, of which none runs yet."""

@@ -19,6 +19,9 @@ class Demand:
         self._usage = state.changes.usage.cursor()
         self._nodes = state.changes.nodes.cursor()
         self._versions: tuple[int, ...] = ()
+        self._measured: tuple[int, ...] = ()
+        self.totals_moved = False
+        """May there be more or less to share than when quotas had last changed?"""
         self._tree = -1
 
     def changed_quotas(self, unshared: Set[int]) -> dict[int, None] | None:
@@ -34,9 +37,12 @@ class Demand:
         feasible = state.placement.feasibility_version()
         versions = (state.tree.version, feasible, state.waiting.changes)
         moved = bool(self._usage) and not unshared.isdisjoint(self._usage.read())
-        if not (self._requests or moved or self._total_moved() or versions != self._versions):
+        moved = self._total_moved() or moved
+        if not (self._requests or moved or versions != self._versions):
             return None
         self._versions = versions
+        measured = state.tree.version, state.nodes.version, state.tree_capacity.version
+        self.totals_moved, self._measured = moved or measured != self._measured, measured
         return dict.fromkeys(self._requests.read())
 
     def _total_moved(self) -> bool:

@@ -4,9 +4,10 @@ A pod starts in no quota that its namespace may not name; a closed quota starts 
 its ancestors use no more than their max; a namespace uses no more than its GPU quota.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from aliquot.engine.gpus.quotas import DeviceRequest
+from aliquot.engine.columns import Vector
+from aliquot.engine.gpus.quotas import DeviceRequest, Exceeded
 from aliquot.engine.model.gpu import GpuAsk, Taken
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
@@ -51,18 +52,34 @@ def gpu_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
 
     Where an ask is a percentage of a device, the smallest device that would do counts.
     """
-    return next(gpu_refusals(state, claim), None) if state.gpu_quotas.known else None
+    quotas, namespace = state.gpu_quotas, claim.pods[0].namespace
+    if namespace not in quotas.known:
+        return None
+    wishes = _wishes(state, claim)
+    if not wishes or quotas.within(namespace, wishes, len(wishes)):
+        return None
+    return next(_gpu_quota_refusals(state, claim, wishes, namespace))
 
 
 def gpu_refusals(state: State, claim: Claim) -> Iterator[Refusal]:
     """Every bound of its namespace's GPU quota that the claim would exceed."""
-    wishes = [
+    if wishes := _wishes(state, claim):
+        yield from _gpu_quota_refusals(state, claim, wishes, claim.pods[0].namespace)
+
+
+def exceeded_gpu_bounds(state: State, claim: Claim) -> Iterator[Exceeded]:
+    """The same bounds, with their numbers."""
+    if state.gpu_quotas.known and (wishes := _wishes(state, claim)):
+        yield from state.gpu_quotas.exceeded(claim.pods[0].namespace, wishes)
+
+
+def _wishes(state: State, claim: Claim) -> list[DeviceRequest]:
+    """What each pod of the claim asks for of the smallest devices that would do."""
+    return [
         DeviceRequest(*state.devices.least_need(pod.shape.gpu), pod.shape.gpu.count)
         for pod in claim.pods
         if pod.shape.gpu is not None
     ]
-    if wishes:
-        yield from _gpu_quota_refusals(state, claim, wishes)
 
 
 def gpu_refusal(state: State, claim: Claim, pod: Pod, taken: Taken | None) -> Refusal | None:
@@ -70,10 +87,10 @@ def gpu_refusal(state: State, claim: Claim, pod: Pod, taken: Taken | None) -> Re
     ask = pod.shape.gpu
     if taken is None or ask is None or not state.gpu_quotas.known:
         return None
-    if not any((*ask.request_part, *ask.limit_part)):
+    if not ask.of_parts:
         return None  # the amounts are the same on every device: `gpu_gate` has checked them
     wishes = on_devices(state, ask, taken)
-    return next(_gpu_quota_refusals(state, claim, wishes, pods=1), None)
+    return next(_gpu_quota_refusals(state, claim, wishes, pod.namespace, pods=1), None)
 
 
 def on_devices(state: State, ask: GpuAsk, taken: Taken) -> list[DeviceRequest]:
@@ -84,9 +101,12 @@ def on_devices(state: State, ask: GpuAsk, taken: Taken) -> list[DeviceRequest]:
 
 
 def _gpu_quota_refusals(
-    state: State, claim: Claim, wishes: list[DeviceRequest], pods: int | None = None
+    state: State,
+    claim: Claim,
+    wishes: list[DeviceRequest],
+    namespace: str,
+    pods: int | None = None,
 ) -> Iterator[Refusal]:
-    namespace = claim.pods[0].namespace
     for exceeded in state.gpu_quotas.exceeded(namespace, wishes, pods):
         others = (BORROWERS,) if exceeded.is_total else ()
         watch = (Watch(gpus=namespace), ROOM, *others)
@@ -123,3 +143,17 @@ def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
                     watch=(Watch(quota=quota),),
                 )
     return None
+
+
+def parts_are_owed(
+    is_owed: Callable[[Claim, Vector], bool], claim: Claim, besides: Vector = ()
+) -> bool:
+    """Is each part of a claim owed, with those before it in the same quota charged?"""
+    charged: dict[str | None, dict[int, int]] = {}
+    for part in claim.parts:
+        before = charged.setdefault(part.quota, dict(besides))
+        if not is_owed(part, tuple(before.items())):
+            return False
+        for row, amount in part.charge(None):
+            before[row] = before.get(row, 0) + amount
+    return True

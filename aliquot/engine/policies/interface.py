@@ -12,6 +12,7 @@ from typing import Protocol
 
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.decisions import Evict
+from aliquot.engine.model.explanation import GateFigure
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.model.summaries import QueueSummary, QuotaSummary
 from aliquot.engine.policies.eligible import Eligible, Rights
@@ -67,6 +68,10 @@ class Gates(Protocol):
         A claim for which they could not gets no reservation there.
         """
 
+    def figures(self, claim: Claim, node_class: str | None) -> Iterable[GateFigure]:
+        """What the gate compares, in each resource that it looks at, whether or not it refuses."""
+        return ()
+
     def could_keep_idle(self, claim: Claim) -> bool:
         """Could a claim that starts on idle capacity keep it, rather than be a victim at once?"""
         return True
@@ -104,8 +109,16 @@ class Turns(Protocol):
         return
 
     def withdrawn(self, claim: Claim) -> None:
-        """The claim's start was withdrawn: in this cycle it is tried again after all others."""
+        """The claim's start was withdrawn: it is tried again after all others."""
         return
+
+    def handed_out(self) -> None:
+        """What has started is handed out: no start was withdrawn yet of what follows."""
+        return
+
+    def borrows(self, quota: str) -> bool:
+        """Does the quota use what claims that are tried later could take back at once?"""
+        return False
 
     def takes_back_from(self, claim: Claim, quotas: Iterable[str]) -> set[str]:
         """Of these other quotas, those from which the claim would at once take back."""

@@ -8,8 +8,8 @@ lowest` makes them the first victims.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from functools import cached_property
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,154 +17,23 @@ from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Vector
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT, text
-from aliquot.engine.model.reasons import Reason, ask_text
-from aliquot.engine.policies import above_max
+from aliquot.engine.model.reasons import Reason
+from aliquot.engine.policies import above_max, model_reclaim
+from aliquot.engine.policies.claimant import Claimant
 from aliquot.engine.policies.eligible import (
     Eligible,
     Limits,
     Mask,
-    Right,
     Rights,
-    evictable_pods,
 )
 from aliquot.engine.policies.interface import Gates, Reclaim
 from aliquot.engine.policies.over_quota import MinSplit, Rows, split_at_min
-from aliquot.engine.policies.shields import Shields
-from aliquot.engine.policies.usage import after_leaving, within_min
+from aliquot.engine.policies.usage import after_leaving
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
-Spare = Callable[[str, int], int]
-"""What a quota can use of a resource without being reclaimed from at once."""
-
 Rank = tuple[bool, bool]
 """Are only over-quota pods eligible, or any? Down to the quota's floor, or only to its min?"""
-
-
-class Claimant:
-    """A claim that may preempt, and the facts that the rules need."""
-
-    def __init__(
-        self,
-        state: State,
-        claim: Claim,
-        node_class: str | None,
-        rights: Rights,
-        now: int,
-        spare: Spare,
-        shields: Shields,
-    ) -> None:
-        self.state = state
-        self.claim = claim
-        self.rights = rights
-        self.charge: Vector = tuple(
-            (row, amount)
-            for row, amount in claim.charge(node_class)
-            if state.tree.guaranteed(row) is not None
-        )
-        """What it is charged, in the resources that some quota's min names."""
-        self.named = frozenset(
-            row
-            for row, _ in self.charge
-            if claim.quota is not None and state.tree.names(state.tree.slots[claim.quota], row)
-        )
-        """Those that its own quota's min names: only in these is it guaranteed anything."""
-        self._reachable = evictable_pods(state, now)
-        own = state.gangs.members.get(claim.gang or "", ())
-        slots = state.bound_pods.slots
-        self._reachable[[slots[uid] for uid in own if uid in slots]] = False
-        self.evictable: Mask = self._reachable & shields.exposed()
-        """The pods that may be evicted at all."""
-        self._shields = shields
-        self._spare = spare
-
-    def evictable_in(self, short: Rows) -> Mask:
-        """The pods that may be evicted for what is short.
-
-        Of those that are not preemptible, the ones above their quota's bound in that.
-        """
-        mask: Mask = self._reachable & self._shields.exposed(short)
-        return mask
-
-    @property
-    def quota(self) -> str:
-        """The claim's quota; only for claims that have one."""
-        assert self.claim.quota is not None
-        return self.claim.quota
-
-    @property
-    def slot(self) -> int:
-        """The slot of the claim's quota."""
-        return self.state.tree.slots[self.quota]
-
-    @cached_property
-    def within_min(self) -> set[int]:
-        """The resources in which its quota would stay within min."""
-        return {row for row, n in self.charge if within_min(self.state, self.quota, row, n)}
-
-    def guaranteed(self, short: Rows) -> Rows:
-        """Of the resources that are short, those that its quota's min names."""
-        return tuple(row for row in short if row in self.named)
-
-    @property
-    def borrows(self) -> bool:
-        """Would its quota be above min in any resource that it is charged?"""
-        return len(self.within_min) < len(self.charge)
-
-    @cached_property
-    def quotaless(self) -> Mask:
-        """With `quotaless: lowest`, the pods without a quota: the first victims."""
-        outside: Mask = self._reachable & (
-            self.state.bound_pods.quota == self.state.tree.slots[OUTSIDE]
-        )
-        if self.state.knobs.eviction.quotaless != "lowest":
-            outside[:] = False
-        return outside
-
-    @property
-    def lower_priority(self) -> Mask:
-        """The evictable pods of lower priority than the claim."""
-        lower: Mask = self.evictable & (self.state.bound_pods.priority < self.claim.priority)
-        return lower
-
-    def explain(self, victim: Pod) -> str:
-        """The message of a preemption by priority, or of a pod without a quota."""
-        claimant = self.claim.pods[0]
-        words = f"priority {victim.priority} against {claimant.priority}"
-        if self.claim.quota is not None and self.state.tree.quota_of(victim) is None:
-            words = f"pods without a quota go before those of quota {self.claim.quota} ({words})"
-        return f"makes way for {claimant.path}: {words}"
-
-    def ask_text(self, row: int) -> str:
-        """What the claim asks for of a resource, for messages."""
-        name = self.state.resources.names[row]
-        return ask_text(self.claim.size, name, dict(self.charge).get(row, 0))
-
-    def could_keep(self) -> bool:
-        """Could the claim keep what it takes beyond its quota's min?
-
-        It must still be there once all other quotas have what they request of their min; else the
-        claim would be reclaimed from at once, and nothing is evicted for it.
-        """
-        return all(
-            row in self.within_min
-            or after_leaving(self.state, row, self.slot) + amount <= self._spare(self.quota, row)
-            for row, amount in self.charge
-        )
-
-    def exchange_rights(self) -> Rights:
-        """What must come free in the claim's own quota, so that it does not grow by a preemption.
-
-        Unless the quota could keep what it grows by (see `could_keep`).
-        """
-        rights: Rights = {}
-        for row, amount in self.charge:
-            if row not in self.within_min:
-                before = after_leaving(self.state, row, self.slot)
-                kept = max(before, self._spare(self.quota, row))
-                if before + amount > kept:
-                    rights[Right(self.slot, row)] = before + amount - kept
-        return rights
 
 
 class RankedReclaim(Reclaim):
@@ -184,9 +53,25 @@ class RankedReclaim(Reclaim):
         return _ranks(claimant, self._for_quota(claimant, node_class))
 
     def _for_quota(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
-        """For a claim with a quota: what others use above max, if it is owed; then by policy."""
-        yield from self._above_max(claimant, node_class)
-        yield from self.by_rank(claimant, node_class)
+        """For a claim with a quota: what others use above max, if it is owed; then by policy.
+
+        Where quotas have mins by model, these come before the rules of the policy.
+        """
+        if not self._state.model_mins:
+            yield from self._above_max(claimant, node_class)
+            yield from self.by_rank(claimant, node_class)
+            return
+        kept = model_reclaim.kept_of_models(self._state, claimant.claim)
+        yield from _keeping(kept, self._above_max(claimant, node_class))
+        owed = self._gates.shields.bound
+        yield from model_reclaim.eligible_victims(
+            claimant, node_class, owed, self.max_reason, self.gives_back
+        )
+        yield from _keeping(kept, self.by_rank(claimant, node_class))
+
+    def gives_back(self, quota: str, claimant: Claimant) -> bool:
+        """Do pods of a quota make way for others within their mins at all?"""
+        return True
 
     def _above_max(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
         state, claim = self._state, claimant.claim
@@ -210,6 +95,12 @@ class RankedReclaim(Reclaim):
     def spare(self, quota: str, row: int) -> int:
         """What a quota can use of a resource without being reclaimed from at once."""
         return LIMIT
+
+
+def _keeping(kept: Limits, ranks: Iterator[list[Eligible]]) -> Iterator[list[Eligible]]:
+    """The same ranks, within these limits as well."""
+    for rank in ranks:
+        yield [replace(each, limits={**each.limits, **kept}) for each in rank]
 
 
 def _ranks(claimant: Claimant, by_policy: Iterator[list[Eligible]]) -> Iterator[list[Eligible]]:
@@ -349,15 +240,30 @@ class _Borrowers:
         tree = self.state.tree
         self._counted = self.state.tree.guaranteed_rows() if by_label else rows
         self._splits: dict[int, MinSplit] = {}
+        guaranteed = claimant.guaranteed(rows)
         self.slots = [
             slot
-            for slot in self.state.bound_pods.quotas()
+            for slot in self._candidates(guaranteed)
             if slot not in (claimant.slot, tree.slots[OUTSIDE])
-            and any(
-                self._uses(slot, row) and self._above(slot, row)
-                for row in claimant.guaranteed(rows)
-            )
+            and any(self._uses(slot, row) and self._above(slot, row) for row in guaranteed)
         ]
+
+    def _candidates(self, rows: Rows) -> list[int]:
+        """The quotas, by slot, that may use more than their min of any of these resources.
+
+        Of very many quotas few do. What evictable pods of a quota hold is part of what it uses,
+        which is known of all quotas at once: but for overdue victims, and for bookings that are
+        tried without some of the pods.
+        """
+        if self.state.leaving.overdue or self.state.ledger.differs:
+            return self.state.bound_pods.quotas()
+        count = len(self.state.tree.slots)
+        above = np.zeros(count, dtype=bool)
+        for row in rows:
+            used = self.state.ledger.used.data[row, :count]
+            above |= (used > self.state.tree.min.data[row, :count]) | (used >= LIMIT)
+        found: list[int] = np.flatnonzero(above).tolist()
+        return found
 
     def eligible(self, nodes: Mask, only_over: bool, down_to_floor: bool) -> Eligible:
         """Their eligible pods, and with `quotaless: lowest` the pods without a quota."""

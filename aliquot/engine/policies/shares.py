@@ -6,6 +6,7 @@ how the share is worked out, and in what they make of a claim above it.
 """
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -13,9 +14,11 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Columns, Vector
+from aliquot.engine.model.explanation import GateFigure
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
 from aliquot.engine.policies.eligible import Right, Rights
+from aliquot.engine.policies.gates import parts_are_owed
 from aliquot.engine.policies.interface import Gates
 from aliquot.engine.policies.usage import ratio, taken, within_max
 from aliquot.engine.queue.claim import Claim
@@ -28,7 +31,7 @@ class ShareBook(Protocol):
     rows: frozenset[int]
     """The resources that are shared."""
     amounts: Columns
-    """The share of each account; at the root, what there is to share."""
+    """The share of each account; at the root of a tree, what there is to share."""
     unshared: list[int]
     """The quotas (by slot) outside the tree: what they use is not there to share."""
 
@@ -47,6 +50,18 @@ class ShareBook(Protocol):
     def quota_of(self, account: int) -> int:
         """The slot of the quota that an account belongs to."""
         return account
+
+    def rows_of(self, account: int) -> frozenset[int]:
+        """The resources that are shared in the tree of an account."""
+        return self.rows
+
+    @abstractmethod
+    def root(self, quota: str) -> int:
+        """The account of all quotas of the tree that a quota is in."""
+
+    @abstractmethod
+    def in_use(self, row: int, root: int) -> int:
+        """What all quotas of a tree together use or are nominated for."""
 
     @abstractmethod
     def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
@@ -123,7 +138,7 @@ def _differences(before: NDArray[np.int64], now: NDArray[np.int64]) -> list[int]
 def dominant_ratio(book: ShareBook, account: int) -> int:
     """What is used or nominated of the share, in the resource of which that is the most."""
     most = 0
-    for row in book.rows:
+    for row in book.rows_of(account):
         used = book.taken(row, account)
         if used:
             most = max(most, ratio(used, book.amounts.get(row, account)))
@@ -131,7 +146,7 @@ def dominant_ratio(book: ShareBook, account: int) -> int:
 
 
 def in_use(state: State, book: ShareBook, row: int) -> int:
-    """What all quotas of the tree together use or are nominated for."""
+    """What all quotas together use or are nominated for, but for those outside the shares."""
     outside = sum(taken(state, row, slot) for slot in book.unshared)
     return taken(state, row, state.tree.slots[ROOT]) - outside
 
@@ -183,12 +198,29 @@ class ShareGates(Gates, Generic[B]):
         if refusal is not None or claim.quota is None or self.is_outside(claim):
             return refusal
         book = self._shares.read()
-        charge = [pair for pair in claim.charge(node_class) if pair[0] in book.rows]
-        for account in book.accounts(claim.quota):
+        accounts = book.accounts(claim.quota)
+        rows = book.rows_of(accounts[0])
+        charge = [pair for pair in claim.charge(node_class) if pair[0] in rows]
+        for account in accounts:
             for row, amount in charge:
                 if book.taken(row, account) + amount > self.share_for(claim, row, account):
                     return self._refusal(claim, account, row, amount)
         return None
+
+    def figures(self, claim: Claim, node_class: str | None) -> Iterator[GateFigure]:
+        """The share of its quota and of those above it, and what lasting pods may use of it."""
+        if claim.quota is None or self.is_outside(claim):
+            return
+        yield from self.shields.figures(claim, node_class)
+        book = self._shares.read()
+        for account in book.accounts(claim.quota):
+            name = str(self._state.tree.slots.names[book.quota_of(account)])
+            for row, amount in claim.charge(node_class):
+                if row in book.rows:
+                    resource = self._state.resources.names[row]
+                    most = self.share_for(claim, row, account)
+                    used = book.taken(row, account)
+                    yield GateFigure(name, resource, self.share_word, most, used, amount)
 
     def idle_gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
         """Idle capacity may be used beyond the share, except unused guarantees of others."""
@@ -200,10 +232,10 @@ class ShareGates(Gates, Generic[B]):
 
     def fits_idle(self, claim: Claim, node_class: str | None) -> bool:
         """Does the claim fit what no pod uses and no other quota is guaranteed?"""
-        book, root = self._shares.read(), self._state.tree.slots[ROOT]
-        lineage = self._state.tree.lineage(str(claim.quota))
+        book = self._shares.read()
+        lineage, root = self._state.tree.lineage(str(claim.quota)), book.root(str(claim.quota))
         return all(
-            in_use(self._state, book, row) + amount + book.unused_guarantees(row, lineage)
+            book.in_use(row, root) + amount + book.unused_guarantees(row, lineage)
             <= book.amounts.get(row, root)
             for row, amount in self._beyond_share(claim, node_class)
         )
@@ -211,7 +243,8 @@ class ShareGates(Gates, Generic[B]):
     def _beyond_share(self, claim: Claim, node_class: str | None) -> Vector:
         """Of what the claim is charged, what must be idle for it to start on idle capacity."""
         book = self._shares.read()
-        return tuple(pair for pair in claim.charge(node_class) if pair[0] in book.rows)
+        rows = book.rows_of(self._state.tree.slots[str(claim.quota)])
+        return tuple(pair for pair in claim.charge(node_class) if pair[0] in rows)
 
     def rights(self, claim: Claim, node_class: str | None) -> Rights:
         """What must come free in its quota and every ancestor, to be within share and max.
@@ -223,11 +256,12 @@ class ShareGates(Gates, Generic[B]):
             return rights
         state, book = self._state, self._shares.read()
         lineage, outside = state.tree.lineage(claim.quota), self.is_outside(claim)
+        rows = book.rows_of(lineage[0])
         for account in lineage if outside else book.accounts(claim.quota):
             slot = account if account in lineage else lineage[0]
             for row, amount in claim.charge(node_class):
                 most = state.tree.max.get(row, account)
-                if row in book.rows and not outside:
+                if row in rows and not outside:
                     most = min(most, self.share_to_keep(row, account))
                 short = book.after_leaving(row, account) + amount - most
                 if most < LIMIT and short > rights.get(Right(slot, row), 0):
@@ -236,15 +270,22 @@ class ShareGates(Gates, Generic[B]):
 
     def is_owed(self, claim: Claim, besides: Vector = ()) -> bool:
         """Is the claim within its quota's share once leaving pods are gone, nominations aside?"""
+        if claim.parts:
+            return parts_are_owed(self._owes, claim, besides)
+        return self._owes(claim, besides)
+
+    def _owes(self, claim: Claim, besides: Vector) -> bool:
+        """The same for a claim of one quota."""
         if claim.quota is None or self.is_outside(claim):
             return claim.quota is not None
         book, before = self._shares.read(), dict(besides)
         account = book.account(self._state.tree.slots[claim.quota])
+        rows = book.rows_of(account)
         return all(
             self._staying(row, account) + before.get(row, 0) + amount
             <= book.amounts.get(row, account)
             for row, amount in claim.charge(None)
-            if row in book.rows
+            if row in rows
         )
 
     def owes_all_held(self, quota: str) -> bool:
@@ -253,7 +294,8 @@ class ShareGates(Gates, Generic[B]):
         if state.tree.quotas[quota].unshared:
             return True
         account = book.account(state.tree.slots[quota])
-        held = ((row, book.part(state.ledger.held, row, account)) for row in sorted(book.rows))
+        rows = sorted(book.rows_of(account))
+        held = ((row, book.part(state.ledger.held, row, account)) for row in rows)
         return all(
             self._staying(row, account) + amount <= book.amounts.get(row, account)
             for row, amount in held
@@ -271,28 +313,38 @@ class ShareGates(Gates, Generic[B]):
         if claim.quota is None or self.is_outside(claim):
             return within_max(self._state, claim, node_class)
         book = self._shares.read()
+        accounts = book.accounts(claim.quota)
+        rows = book.rows_of(accounts[0])
         return within_max(self._state, claim, node_class) and all(
             amount <= book.amounts.get(row, account)
-            for account in book.accounts(claim.quota)
+            for account in accounts
             for row, amount in claim.charge(node_class)
-            if row in book.rows
+            if row in rows
         )
 
     def is_outside(self, claim: Claim) -> bool:
         """Has the claim no quota, or one outside the tree of shares?"""
         return claim.quota is None or self._state.tree.quotas[claim.quota].unshared
 
+    def _tree_words(self, quota: str) -> str:
+        """In which tree a quota is, for a message; nothing where it shares all nodes."""
+        tree = self._state.tree.tree_of(quota)
+        if not tree:
+            return ""
+        return f" (tree {tree}{'' if tree in self._state.tree.trees else ', which has no nodes'})"
+
     def _refusal(self, claim: Claim, account: int, row: int, amount: int) -> Refusal | None:
         """The refusal with its numbers; None where no node could hold the claim even when empty.
 
-        Then placement refuses it, with the reason that matters.
+        Then placement refuses it, with the reason that matters. A gang that lacks pods asks for
+        what several nodes may hold.
         """
         state, book = self._state, self._shares.book
-        if not all(map(state.placement.could_hold, claim.asks)):
+        if not claim.missing and not all(map(state.placement.could_hold, claim.asks)):
             return None
         own = account not in state.tree.lineage(str(claim.quota))[1:]
         name = str(claim.quota) if own else str(state.tree.slots.names[account])
-        above = "" if own else f", above {claim.quota}"
+        above = ("" if own else f", above {claim.quota}") + self._tree_words(str(claim.quota))
         resource, share = state.resources.names[row], book.amounts.get(row, account)
         held = book.part(state.ledger.held, row, account)
         return Refusal(

@@ -26,6 +26,9 @@ Path = Callable[[Claim], tuple[Group, ...]]
 Turn = Callable[[Group, Claim], Any]
 """The turn of a group whose first claim this is; the least turn comes first."""
 
+IsDue = Callable[[Lane, Claim], bool]
+"""Is a lane still in the queue with this head? If not, the place is out of date."""
+
 
 class ClaimQueue:
     """Lanes, ordered by the importance of their heads."""
@@ -72,11 +75,11 @@ class ClaimQueue:
 class TurnQueue(ClaimQueue):
     """Groups take turns, and inside a group the groups that it consists of."""
 
-    def __init__(self, path: Path, turn: Turn) -> None:
+    def __init__(self, path: Path, turn: Turn, is_due: IsDue) -> None:
         super().__init__()
         self._path = path
         self._turn = turn
-        self._all = _GroupQueue(turn)
+        self._all = _GroupQueue(turn, is_due)
         self._front: list[Place] = []
 
     def push(self, lane: Lane, claim: Claim) -> None:
@@ -109,7 +112,7 @@ class TurnQueue(ClaimQueue):
 
     def empty_copy(self) -> ClaimQueue:
         """An empty queue of the same order."""
-        return TurnQueue(self._path, self._turn)
+        return TurnQueue(self._path, self._turn, _always)
 
 
 class _GroupQueue:
@@ -117,10 +120,12 @@ class _GroupQueue:
 
     A group keeps the rank that it had when it was pushed. Only the group that was first, and
     started a claim, can have got a later turn since: it is ranked again before the next `first`.
+    A place that is out of date ranks no group: which ones there are depends on the order of events.
     """
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, is_due: IsDue) -> None:
         self._turn = turn
+        self._is_due = is_due
         self._groups: dict[Group, _GroupQueue] = {}
         self._order: list[_Rank] = []
         self._ranks: dict[Group, _Rank] = {}
@@ -138,7 +143,7 @@ class _GroupQueue:
         if path:
             queue = self._groups.get(path[0])
             if queue is None:
-                queue = self._groups[path[0]] = _GroupQueue(self._turn)
+                queue = self._groups[path[0]] = _GroupQueue(self._turn, self._is_due)
             if not queue.push(path[1:], place):
                 return False
             first = queue.first()
@@ -164,7 +169,7 @@ class _GroupQueue:
         self._used = True
         if not self._groups:
             return self._lanes
-        self._last_used = self._order[0][-1]
+        self._last_used = self._order[0][_GROUP]
         return self._groups[self._last_used].use()
 
     def reorder(self) -> None:
@@ -193,24 +198,38 @@ class _GroupQueue:
         self._update_first()
 
     def _update_first(self) -> None:
-        """Find the first lane, dropping ranks that are out of date."""
-        while self._order and self._ranks.get(self._order[0][-1]) is not self._order[0]:
-            heapq.heappop(self._order)
-        if self._order:
-            self._first = self._groups[self._order[0][-1]].first()
+        """Find the first lane, dropping ranks and places that are out of date."""
+        order = self._order
+        while order and self._ranks.get(order[0][_GROUP]) is not order[0]:
+            heapq.heappop(order)
+        if order:
+            self._first = self._groups[order[0][_GROUP]].first()
         else:
-            self._first = self._lanes[0] if self._lanes else None
+            lanes, first = self._lanes, None
+            while lanes and first is None:
+                *_, lane, claim = first = lanes[0]
+                if not self._is_due(lane, claim):
+                    first = None
+                    heapq.heappop(lanes)
+            self._first = first
 
     def _rank(self, group: Group, place: Place) -> "_Rank":
         """By its turn, then the importance of its first claim, then the order of pushes."""
         self._ranked += 1
-        *key, _, _, claim = place
-        rank = (self._turn(group, claim), *key), self._ranked, group
+        priority, created, name, _, _, claim = place
+        rank = self._turn(group, claim), priority, created, name, self._ranked, group
         self._ranks[group] = rank
         return rank
 
 
-_Rank = tuple[tuple[Any, ...], int, Group]
+def _always(lane: Lane, claim: Claim) -> bool:
+    return True
+
+
+_Rank = tuple[Any, int, int, Natural, int, Group]
+"""Flat, as `Place` is."""
+_GROUP = -1
+"""Where in a rank its group is."""
 
 Position = tuple[tuple[tuple[Group, Any], ...], ImportanceKey]
 """The groups of a claim with their turns, the outermost first; and its importance."""

@@ -48,8 +48,8 @@ class Lane:
     @property
     def head(self) -> Claim | None:
         """The most important claim; claims that have left are skipped."""
-        queue, claims = self._queue, self.claims
-        while self._gone < len(queue):
+        queue, claims, end = self._queue, self.claims, len(self._queue)
+        while self._gone < end:
             claim = queue[self._gone]
             if claims.get(claim.uid) is claim:
                 return claim

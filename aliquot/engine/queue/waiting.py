@@ -53,6 +53,14 @@ class Waiting:
             if head is not None:
                 yield head, len(lane.claims)
 
+    def verdicts(self) -> Iterator[tuple[Claim, int, Reason | None]]:
+        """The same, and why each kind was refused; None for those that are tried next."""
+        for lane in self._lanes.values():
+            head = lane.head
+            if head is not None:
+                reason = lane.refusal.reason if lane.refusal is not None else None
+                yield head, len(lane.claims), reason
+
     def refused(self, reasons: Container[Reason]) -> ClaimQueue:
         """The lanes that are refused for one of these reasons, in a queue of their own."""
         queue = self._queue.empty_copy()
@@ -97,7 +105,8 @@ class Waiting:
         if lane is None:
             lane = self._lanes[kind] = Lane(kind)
         lane.add(claim)
-        self.fingerprint += fingerprint(*claim.members)
+        claim.fingerprint = fingerprint(*claim.members)
+        self.fingerprint += claim.fingerprint
         for pod in claim.members:
             self._of[pod.uid] = (lane, claim)
         self.wake([lane])
@@ -114,7 +123,7 @@ class Waiting:
     def take_turns(self, path: Path, turn: Turn) -> None:
         """Let groups take turns; to be called before any claim is added."""
         self._path = path
-        self._queue = TurnQueue(path, turn)
+        self._queue = TurnQueue(path, turn, lambda lane, claim: lane.due is claim)
 
     def reorder(self) -> None:
         """Turns have changed: order the lanes of this cycle again."""
@@ -128,12 +137,12 @@ class Waiting:
         """The claim to be tried next, and its lane."""
         while (first := self._queue.first()) is not None:
             lane, claim = first
+            if lane.due is claim and lane.head is claim:
+                return first
+            self._queue.drop()
             if lane.due is claim:
-                if lane.head is claim:
-                    return first
                 lane.due = None
                 self.wake([lane])
-            self._queue.drop()
         return None
 
     def start(self, lane: Lane, claim: Claim) -> None:
@@ -167,6 +176,13 @@ class Waiting:
         """Are lanes left that are due, or were put off?"""
         return bool(self._put_off) or self.next() is not None
 
+    def untried(self) -> Iterator[Claim]:
+        """The first claim of each lane that is due, or was put off."""
+        for lane in self._lanes.values():
+            head = lane.head
+            if head is not None and (lane.due is not None or lane in self._put_off):
+                yield head
+
     def parked(self, watch: Watch) -> list[Lane]:
         """The lanes that are parked on this."""
         return list(self._parked.get(watch, ()))
@@ -186,7 +202,7 @@ class Waiting:
 
     def _forget(self, lane: Lane, claim: Claim) -> None:
         del lane.claims[claim.uid]
-        self.fingerprint -= fingerprint(*claim.members)
+        self.fingerprint -= claim.fingerprint
         for pod in claim.members:
             del self._of[pod.uid]
 

@@ -120,7 +120,8 @@ class Candidates:
             return self._state.bound_pods.least_important(pods, most)
         slots = np.flatnonzero(pods)
         in_order = np.argsort(self._eligible.order.places[slots])
-        return [int(slot) for slot in slots[in_order[:most]]]
+        least: list[int] = slots[in_order[:most]].tolist()
+        return least
 
     def _budget_exhausted(self) -> Mask:
         """The evictable pods whose disruption budgets allow no further eviction."""
@@ -147,10 +148,11 @@ class Candidates:
             possible &= self._state.nodes.of_classes(self._classes)
         count = len(possible)
         shortage = np.zeros(count)
-        where = self._state.bound_pods.node[evictable]
+        pods = np.flatnonzero(evictable)
+        where = self._state.bound_pods.node.take(pods)
         for row, amount in ask.room:
             free = self.free(row)[:count]
-            possible &= free + self._freed(row, evictable, where, count, most) >= amount
+            possible &= free + self._freed(row, pods, where, count, most) >= amount
             shortage += np.maximum(amount - free, 0) / amount
         if ask.gpu is not None:
             possible &= self._device_nodes(ask, evictable, shortage)
@@ -158,35 +160,35 @@ class Candidates:
             possible &= self._rules.sift(evictable, shortage)
         found = np.flatnonzero(possible)
         order = np.lexsort((self._state.nodes.rank[found], shortage[found]))
-        ordered = [int(slot) for slot in found[order]]
+        ordered: list[int] = found[order].tolist()
         return ordered if len(ordered) <= _ALL_NODES else self._promising(ordered, evictable, most)
 
     def _device_nodes(self, ask: Ask, evictable: Mask, shortage: NDArray[np.float64]) -> Mask:
         """The nodes with devices for the pod; their shortage of devices is added to `shortage`."""
-        names, slots = self._state.bound_pods.slots.names, self._state.nodes.slots
-        going = [str(names[slot]) for slot in np.flatnonzero(evictable)]
-        mask: Mask = np.zeros(len(shortage), dtype=bool)
-        for node, short in self._gpus.nodes(ask, going).items():
-            if node in self._state.nodes.known:
-                mask[slots[node]] = True
-                shortage[slots[node]] += short
-        return mask
+        found, short = self._gpus.nodes(ask, evictable)
+        shortage[found] += short[found]
+        return found
 
     def _freed(
-        self, row: int, evictable: Mask, where: NDArray[np.int64], count: int, most: int
+        self,
+        row: int,
+        pods: NDArray[np.int64],
+        where: NDArray[np.int64],
+        count: int,
+        most: int,
     ) -> NDArray[np.float64]:
-        """What would come free on every node if all these pods were evicted.
+        """What would come free on every node if all these pods, by slot, were evicted.
 
         As floats: large enough for any sum, and exact enough to sift nodes. The limits of quotas
         are applied only when very many nodes are searched.
         """
-        if not len(where):
+        if not len(pods):
             return np.zeros(count)
-        room = self._state.bound_pods.room.data[row][evictable].astype(np.float64)
+        room = self._state.bound_pods.room.data[row].take(pods).astype(np.float64)
         if most < LAST_NODES or not any(limited == row for _, limited in self._eligible.limits):
             return np.bincount(where, room, count).astype(np.float64, copy=False)
         limit = self._limit_by_quota(row)
-        keys = where * len(limit) + self._state.bound_pods.quota[evictable]
+        keys = where * len(limit) + self._state.bound_pods.quota.take(pods)
         pairs, of = np.unique(keys, return_inverse=True)
         given = np.minimum(np.bincount(of, room), limit[pairs % len(limit)])
         return np.bincount(pairs // len(limit), given, count).astype(np.float64, copy=False)
@@ -195,7 +197,7 @@ class Candidates:
         """Of many nodes, the least short, and those where the least important pods run."""
         running, possible = self._state.bound_pods, set(nodes)
         least = self.least_important(evictable, 4 * _BEST_NODES)
-        hosts = [node for slot in least if (node := int(running.node[slot])) in possible]
+        hosts = [node for node in running.node[least].tolist() if node in possible]
         return list(dict.fromkeys([*hosts[:_BEST_NODES], *nodes[:most]]))
 
     def free(self, row: int) -> NDArray[np.int64]:

@@ -7,8 +7,11 @@ like room on a node and right in a quota. A victim frees what it has of its devi
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice
 
+import numpy as np
+from numpy.typing import NDArray
+
 from aliquot.engine.books.ledger import Entry
-from aliquot.engine.gpus.devices import matches, resolve_ask
+from aliquot.engine.gpus.devices import enough, matches, resolve_ask
 from aliquot.engine.gpus.quotas import DeviceRequest, Exceeded, Usage
 from aliquot.engine.model.gpu import NO_GPU_AMOUNT, Device, GpuAmount, GpuAsk
 from aliquot.engine.placement.ask import Ask
@@ -67,21 +70,26 @@ class DeviceRoom:
         )
         return list(islice(combinations(names, gpu.count), _MOST_OPTIONS))
 
-    def nodes(self, ask: Ask, evicted: Iterable[str]) -> dict[str, float]:
-        """The nodes that would do if these pods were evicted, and how much each is short of now."""
+    def nodes(
+        self, ask: Ask, evicted: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+        """The nodes that would do if these bound pods were evicted; what each is short of now.
+
+        The latter as `_shortage` of the cards that are short of least.
+        """
         assert ask.gpu is not None
-        by_node: dict[str, list[str]] = {}
-        for uid in evicted:
-            node = self._state.ledger.entries[uid].booking.node
-            by_node.setdefault(str(node), []).append(uid)
-        found = {}
-        devices = self._state.devices.known.values()
-        for node in dict.fromkeys(device.node for device in devices):
-            options = self.options(ask, node, by_node.get(node, ()))
-            short = [sum(self._shortage(ask.gpu, name) for name in option) for option in options]
-            if short:
-                found[node] = min(short)
-        return found
+        devices, gpu = self._state.devices, ask.gpu
+        cards = devices.cards
+        left, wants = cards.free_soon(), cards.needs(gpu)
+        for name, amount in self._planned.items():
+            place = devices.place(name)
+            if place is not None:
+                left[:, *place] -= amount
+        freed = self._state.bound_pods.cards.freed(evicted, devices.highest_number + 1)
+        fits = cards.of_kind(gpu) & (wants <= left + cards.by_place(freed)).all(axis=0)
+        short = (np.maximum(wants - left, 0) / np.maximum(wants, 1)).sum(axis=0)
+        least = np.sort(np.where(fits, short, np.inf), axis=0)[: gpu.count].sum(axis=0)
+        return enough(fits, gpu.count), least
 
     def needs(self, ask: Ask, option: Option, with_rights: bool) -> Needs:
         """What must come free of these devices, and in the GPU quota."""
@@ -90,7 +98,7 @@ class DeviceRoom:
             assert ask.gpu is not None
             short = self._short(ask.gpu, self._state.devices.known[name])
             needs.update({("device", name, i): n for i, n in enumerate(short) if n > 0})
-            remaining = self._state.devices.pods(name) - self._state.gpus_leaving.pods[name]
+            remaining = self._state.devices.pods_staying(name)
             if ask.gpu.whole and remaining > 0:
                 needs["device", name, _PODS] = remaining
         return needs
@@ -138,7 +146,7 @@ class DeviceRoom:
                 for i in (0, 1):
                     key = ("device", name, i)
                     needs[key] = needs.get(key, -left[i]) + wants[i]
-                remaining = self._state.devices.pods(name) - self._state.gpus_leaving.pods[name]
+                remaining = self._state.devices.pods_staying(name)
                 if ask.gpu.whole:
                     needs["device", name, _PODS] = remaining
         return all(freed.get(key, 0) >= amount for key, amount in needs.items())
@@ -160,8 +168,7 @@ class DeviceRoom:
         return self._left(name).plus(self._planned.get(name, NO_GPU_AMOUNT), -1)
 
     def _left(self, name: str) -> GpuAmount:
-        leaving = self._state.gpus_leaving.devices.get(name, NO_GPU_AMOUNT)
-        return self._state.devices.free(name).plus(leaving)
+        return self._state.devices.free_soon(name)
 
 
 def _exceeded(state: State, claim: Claim) -> dict[int, Exceeded]:

@@ -28,8 +28,8 @@ class LoweredBounds:
     def __init__(self, state: State, policy: Policy) -> None:
         self._state = state
         self._policy = policy
-        self._lowered = state.changes.lowered.cursor()
-        self._created = state.changes.created.cursor()
+        self._lowered = state.changes.lowered.cursor(deciding=True)
+        self._created = state.changes.created.cursor(deciding=True)
         self.still_above: dict[str, bool] = {}
         """Quotas above their bounds after the last cycle; whether their min was lowered as well."""
 

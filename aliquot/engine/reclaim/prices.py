@@ -90,13 +90,14 @@ class Prices:
         """What the eviction of a pod frees, and what it draws on."""
         entry = self._state.ledger.entries[uid]
         booking, here = entry.booking, entry.node == node
-        if booking.gpu is not None and not self._rules.matters:
-            return self._worked_out(entry, here)
-        narrow = (booking.quota, booking.namespace, booking.gang) if self._narrow else None
-        kind = booking.charge, booking.room if here else None, entry.path, narrow, booking.gpu
-        found = self._amounts.get(kind)
-        if found is None:
-            found = self._amounts[kind] = self._worked_out(entry, here)
+        if booking.gpu is not None:  # devices and namespace count: hardly two are alike
+            found = self._worked_out(entry, here)
+        else:
+            narrow = (booking.quota, booking.namespace, booking.gang) if self._narrow else None
+            kind = booking.charge, booking.room if here else None, entry.path, narrow
+            if kind not in self._amounts:
+                self._amounts[kind] = self._worked_out(entry, here)
+            found = self._amounts[kind]
         if self._rules.matters and node != NO_NODE:
             frees, draws = found
             return (frees | self._rules.frees(uid, node)), (draws | self._rules.draws(uid, node))

@@ -8,7 +8,7 @@ checked as a whole before it is returned: the claim would start, and no victim c
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 
 import numpy as np
@@ -16,47 +16,23 @@ from numpy.typing import NDArray
 
 from aliquot.engine.columns import Slots
 from aliquot.engine.gpus.quotas import Exceeded
-from aliquot.engine.model.pod import Pod
+from aliquot.engine.model.gang import Topology
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.placement.ask import Ask
+from aliquot.engine.placement.start_order import own_keys, start_order
 from aliquot.engine.policies.eligible import Eligible, Mask, Right, Rights
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.reclaim.candidates import LAST_NODES, Candidates
 from aliquot.engine.reclaim.cost_bound import CostBound
 from aliquot.engine.reclaim.device_fit import DeviceRoom, Option
 from aliquot.engine.reclaim.eviction_units import EvictionUnits
+from aliquot.engine.reclaim.plan import Plan, Victim
 from aliquot.engine.reclaim.prices import NO_NODE, Prices
+from aliquot.engine.reclaim.regions import FEW_NODES, Regions
 from aliquot.engine.reclaim.rule_fit import RuleRoom
 from aliquot.engine.reclaim.victim_set import Cost, PricedUnit, Requirements, choose, cost
 from aliquot.engine.state import State
-
-
-@dataclass(frozen=True, slots=True)
-class Victim:
-    """A pod to evict, the rule, and the message of its eviction."""
-
-    pod: Pod
-    reason: Reason
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The node and devices for each pod of the claim, and the victims."""
-
-    nodes: tuple[str, ...]
-    devices: tuple[Option, ...]
-    victims: tuple[Victim, ...]
-    rank: int
-    cost: Cost
-    waived: frozenset[Right] = frozenset()
-    """Rights of the claim that need not come free (see `Eligible`)."""
-
-    @property
-    def key(self) -> tuple[int, Cost, tuple[str, ...]]:
-        """The plan with the smallest key is the best."""
-        return self.rank, self.cost, self.nodes
 
 
 def search(
@@ -69,15 +45,102 @@ def search(
     """The best plan of the first rank that has one, on nodes of these classes."""
     if not state.leaving and not len(state.bound_pods):
         return None
+    order = start_order(state.placement.rule_sets, claim.pods, claim.asks)
+    if order == sorted(order):
+        return _search(state, claim, rights, ranks, classes)
+    plan = _search(state, claim.in_order(order), rights, ranks, classes)
+    return plan and plan.in_order([order.index(place) for place in range(len(order))])
+
+
+def _search(
+    state: State,
+    claim: Claim,
+    rights: Rights,
+    ranks: Iterable[Sequence[Eligible]],
+    classes: list[str] | None,
+) -> Plan | None:
+    """`search`, with the pods of the claim in the order in which they are given nodes."""
     no_victims = Eligible(
         np.zeros_like(state.bound_pods.node, dtype=bool), Reason.PREEMPTED, lambda _: ""
     )
     waits = [no_victims] if state.leaving and not rights else []  # only victims free rights
-    for rank, several in enumerate(_with_leaving_first(waits, ranks)):
-        attempts = (_Attempt(state, claim, rights, eligible, classes) for eligible in several)
-        found = [plan for attempt in attempts if (plan := attempt.plan(rank)) is not None]
+    for rank, several in enumerate(_with_leaving_first(waits, _preemptible_first(state, ranks))):
+        found = [
+            plan
+            for eligible in several
+            if (plan := _plan(state, claim, rights, eligible, classes, rank)) is not None
+        ]
         if found:
             return min(found, key=lambda plan: plan.key)
+    return None
+
+
+def _plan(
+    state: State,
+    claim: Claim,
+    rights: Rights,
+    eligible: Eligible,
+    classes: list[str] | None,
+    rank: int,
+) -> Plan | None:
+    """The best plan with victims of a group; in one domain, if the claim asks for that.
+
+    So are pods that must be near their own kind, if the domain of the first one does not do.
+
+    If nearness is only preferred, no pod goes for its sake.
+    """
+    if claim.topology is None:
+        plan = _Attempt(state, claim, rights, eligible, classes).plan(rank)
+        if plan is not None or claim.size == 1:
+            return plan
+        keys = own_keys(state.placement.rule_sets, claim.asks)
+        if not keys:
+            return None
+        return _plan_in_domain(state, claim, Topology(keys), rights, eligible, classes, rank)
+    near = _plan_in_domain(state, claim, claim.topology, rights, eligible, classes, rank)
+    if claim.topology.required:
+        return near
+    anywhere = _Attempt(state, claim, rights, eligible, classes).plan(rank)
+    if near is None or anywhere is None:
+        return near or anywhere
+    return near if near.cost <= anywhere.cost else anywhere
+
+
+def _plan_in_domain(
+    state: State,
+    claim: Claim,
+    topology: Topology,
+    rights: Rights,
+    eligible: Eligible,
+    classes: list[str] | None,
+    rank: int,
+) -> Plan | None:
+    """The best plan whose room is in one domain, and if possible its victims as well.
+
+    Victims elsewhere, which free right, or go with a gang, only if no other set works.
+    """
+    regions = Regions(state, claim, topology, eligible, classes)
+    levels = regions.by_level()
+    for only_inside in (True, False):
+        for domains in levels:
+            found: list[Plan] = []
+            searched = 0
+            for domain in domains:
+                if found and searched > FEW_NODES:
+                    break
+                nodes, pods = regions.region(*domain)
+                searched += int(nodes.sum())
+                inside = pods if only_inside else eligible.evictable
+                here = replace(
+                    eligible,
+                    evictable=inside,
+                    nodes=nodes if eligible.nodes is None else nodes & eligible.nodes,
+                )
+                plan = _Attempt(state, claim, rights, here, classes).plan(rank)
+                if plan is not None:
+                    found.append(plan)
+            if found:
+                return min(found, key=lambda plan: plan.key)
     return None
 
 
@@ -88,6 +151,26 @@ def _with_leaving_first(
     yield no_victims
     for rank in ranks:
         yield [eligible for eligible in rank if eligible.evictable.any()]
+
+
+def _preemptible_first(
+    state: State, ranks: Iterable[Sequence[Eligible]]
+) -> Iterator[Sequence[Eligible]]:
+    """Each rank twice: first without the pods that are not preemptible, then the groups with some.
+
+    Such pods are eligible above their bound (see `policies.shields`), but go only where no set of
+    preemptible ones works. Where there are none, the second rank is empty, so that the numbers of
+    ranks do not depend on it.
+    """
+    preemptible = state.bound_pods.preemptible
+    lasting = ~preemptible if state.not_preemptible else np.zeros_like(preemptible)
+    for rank in ranks:
+        some = [group for group in rank if (group.evictable & lasting).any()]
+        if some:
+            yield [replace(group, evictable=group.evictable & preemptible) for group in rank]
+        else:
+            yield rank
+        yield some
 
 
 _PREEMPTIONS = (Reason.PREEMPTED, Reason.PREEMPTED_IN_QUOTA, Reason.QUEUE_PREEMPTED)
@@ -125,6 +208,7 @@ class _Attempt:
         self.rules = RuleRoom(state, claim)
         self.candidates = Candidates(state, claim, eligible, self.gpus, self.rules, classes)
         self.limits: dict[object, int] = dict(eligible.limits.items())
+        self._soon: dict[int, NDArray[np.int64]] = {}
         fits = self.gpus, self.rules
         self.prices = Prices(state, self.candidates, *fits, self.rights, eligible.limits)
 
@@ -340,15 +424,23 @@ class _Attempt:
                     if (row, entry.node) in balance:
                         balance[row, entry.node] += amount
         return all(
-            int(self.state.placement.free_soon(row, self.state.leaving.room)[node]) + more >= 0
-            for (row, node), more in balance.items()
+            int(self._free_soon(row)[node]) + more >= 0 for (row, node), more in balance.items()
         )
+
+    def _free_soon(self, row: int) -> NDArray[np.int64]:
+        """What nodes have free of a resource once leaving pods are gone: a search changes none."""
+        found = self._soon.get(row)
+        if found is None:
+            found = self.state.placement.free_soon(row, self.state.leaving.room)
+            self._soon[row] = found
+        return found
 
     def _victim(self, uid: str, left: dict[str, int]) -> Victim:
         """The victim with its message; `left` is what budgets allow before it, and then after."""
         pod = self.state.pods[uid]
-        outside = self.state.tree.quota_of(pod) is None
-        reason = Reason.PREEMPTED if outside else self.eligible.reason
+        reason = self.eligible.reason
+        if self.state.tree.quota_of(pod) is None and reason is not Reason.BACKFILL_OVERDUE:
+            reason = Reason.PREEMPTED
         message = self.eligible.explain(pod)
         for path in self.state.budgets.on(pod):
             left[path] -= 1

@@ -169,6 +169,8 @@ def choose(
     order.sort(key=itemgetter(0, 1, 2, 3))
     useful = [unit for *_, unit in order]
     start = _greedy(useful, requirements)
+    if start is not None and len(start) == len(useful) and _all_needed(start, requirements):
+        return start if bound is None or cost(start, requirements.budgets) < bound else None
     if start is None or len(useful) <= _MOST_UNITS_SEARCHED:
         return _Search(useful[:_MOST_UNITS_DEEP], requirements, bound, start).run()
     start = _pruned(start, requirements)
@@ -219,6 +221,15 @@ def _greedy(units: list[PricedUnit], requirements: Requirements) -> list[PricedU
             }
             left = left.less(unit)
     return None if needs else chosen
+
+
+def _all_needed(units: list[PricedUnit], requirements: Requirements) -> bool:
+    """Is there a need that each of these is needed for? Then there is no other set."""
+    for need, amount in requirements.needs.items():
+        frees = [unit.frees.get(need, 0) for unit in units]
+        if frees and sum(frees) - min(frees) < amount:
+            return True
+    return False
 
 
 def _pruned(chosen: list[PricedUnit], requirements: Requirements) -> list[PricedUnit]:

@@ -51,7 +51,7 @@ def _of_pod(uid: str, state: State, pod: Pod | None) -> str:
         return f"pod {pod.path} runs on {pod.node}, and is not booked"
     node = state.nodes.known.get(pod.node or "")
     # Once its node is gone, the class by which a pod was charged is not known any more.
-    charge = ask.charge(node.node_class) if node is not None else entry.booking.charge
+    charge = ask.charge(node.charge_class) if node is not None else entry.booking.charge
     if uid in state.stranded:
         charge = ()
     should = (state.tree.quota_of(pod), charge, pod.node, ask.room)

@@ -14,11 +14,11 @@ from aliquot.engine.books.gangs import booking_name
 from aliquot.engine.books.ledger import Booking, Stage
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.pod import Pod, Shape
-from aliquot.engine.model.reasons import Reason, Refusal
+from aliquot.engine.model.reasons import NO_ROOM, Reason, Refusal
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.trial import OVER_SHARE, Trial
 
-_WAITS_FOR_ROOM = (Reason.NO_NODE_FITS, Reason.WAITING_FOR_VICTIMS)
+_WAITS_FOR_ROOM = (*NO_ROOM, Reason.WAITING_FOR_VICTIMS)
 _COUNTED = "; what gangs that are Inqueue ask for counts as used"
 
 Verdicts = dict[str, Refusal | None]
@@ -33,7 +33,7 @@ class GangAdmission:
         self._state = trial.state
         self._hold_for = hold_for
         self._changed = trial.state.changes.gangs.cursor()
-        self._outside = trial.state.changes.outside.cursor()
+        self._outside = trial.state.changes.outside.cursor(deciding=True)
         self._lacking: dict[str, None] = {}
         """The gangs that lacked pods when they last changed."""
         self._since: dict[str, int] = {}
@@ -50,8 +50,7 @@ class GangAdmission:
         """Put gangs without pods behind the others after `holdFor`, and let in those that may."""
         if self._outside.read():
             self._timed_out.clear()
-        self._lacking = dict.fromkeys(sorted(self._now_lacking()))
-        self._changed.read()
+        self.note_changes()
         self._put_behind(now)
         verdicts = self.verdicts() if self._lacking else {}
         inqueue = [name for name, refusal in verdicts.items() if refusal is None]
@@ -63,6 +62,11 @@ class GangAdmission:
             if name in pending and (before := others & pending)
         }
         self._any_pending = bool(pending)
+
+    def note_changes(self) -> None:
+        """Look again at the gangs that have changed: do they lack pods?"""
+        self._lacking = dict.fromkeys(sorted(self._now_lacking()))
+        self._changed.read()
 
     def _put_behind(self, now: int) -> None:
         """Put the gangs behind the others that are Inqueue for `holdFor` and have no pods."""
@@ -153,7 +157,7 @@ class GangAdmission:
         return found
 
     def _claim(self, gang: Gang) -> Claim:
-        """The claim of all that a gang needs, as one pod."""
+        """The claim of all that a gang needs, as one pod that is not there, on whatever nodes."""
         namespace, _, name = gang.name.partition("/")
         pod = Pod(
             booking_name(gang),
@@ -166,14 +170,14 @@ class GangAdmission:
             preemptible=gang.preemptible,
             gang=gang.name,
         )
-        return self._state.claims.of((pod,))
+        return self._state.claims.of((pod,), missing=gang.min_member)
 
     def _refusal(self, claim: Claim, counted: bool) -> Refusal | None:
         """Why the quotas would not let it start, on idle capacity either."""
-        refusal = self._trial.check_gates(claim)
+        refusal = self._trial.fit.check_gates(claim)
         if refusal is None or refusal.reason not in OVER_SHARE:
             return refusal
-        if self._trial.check_gates(claim, idle=True) is None:
+        if self._trial.fit.check_gates(claim, idle=True) is None:
             return None
         return replace(refusal, message=refusal.message + _COUNTED) if counted else refusal
 

@@ -18,6 +18,7 @@ from aliquot.engine.trial import Trial
 _ROOM_OR_PODS = (
     None,
     Reason.NO_NODE_FITS,
+    Reason.TOPOLOGY_UNSATISFIED,
     Reason.WAITING_FOR_VICTIMS,
     Reason.GANG_INCOMPLETE,
     Reason.SCHEDULING_GATED,
@@ -48,7 +49,7 @@ def summarise_gang(
         return GangSummary(gang.name, "Completed", *summary)
     refusal = verdicts.get(gang.name) or refusal
     reason = None if refusal is None else refusal.reason
-    is_owed = bool(waiting) and trial.check_gates(claim_of(waiting[0].uid)) is None
+    is_owed = bool(waiting) and trial.fit.check_gates(claim_of(waiting[0].uid)) is None
     if reason in _ROOM_OR_PODS or (reason is Reason.QUEUE_OVER_DESERVED and is_owed):
         return GangSummary(gang.name, "Inqueue", *summary, refusal)
     return GangSummary(gang.name, "Pending", *summary, refusal)

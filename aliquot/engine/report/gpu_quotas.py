@@ -31,6 +31,8 @@ def summarise(state: State) -> list[GpuQuotaSummary]:
 
 def _used(state: State) -> dict[str, Usage]:
     found: dict[str, Usage] = {}
+    if not state.gpu_quotas.known:
+        return found
     for entry in state.ledger.entries.values():
         booking = entry.booking
         if entry.stage is Stage.COMMITTED and booking.gpu is not None:

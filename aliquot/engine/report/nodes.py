@@ -28,6 +28,30 @@ def refusals(state: State, pod: Pod) -> dict[str, str]:
     return found
 
 
+def roomy(state: State, pod: Pod) -> set[str]:
+    """The nodes with enough free for the pod, whether or not it may run there."""
+    ask = state.placement.ask(pod)
+    enough = state.placement.has_free(ask)
+    names = state.nodes.slots.names
+    return {str(names[slot]) for slot in np.flatnonzero(enough).tolist() if names[slot]}
+
+
+def most_free(state: State, pod: Pod) -> dict[str, int]:
+    """The most that one node has free of each resource that the pod asks for.
+
+    Of the nodes where nothing else refuses it.
+    """
+    ask = state.placement.ask(pod)
+    open_to, free = state.placement.nodes_by_rules(ask), state.placement.free_soon
+    exact, found = dict(pod.shape.requests), dict[str, int]()
+    for row, _ in ask.room if open_to.any() else ():
+        name = state.resources.names[row]
+        here = free(row, state.leaving.room)[: len(open_to)][open_to]
+        if name in exact:
+            found[name] = max(int(here.max()), 0)
+    return found
+
+
 def preferences(state: State, pod: Pod) -> dict[str, dict[str, int]]:
     """By node that could hold the pod, its points by plugin."""
     ask = state.placement.ask(pod)

@@ -5,15 +5,17 @@ worked out anew first, and trials are taken back. `Engine` inherits these method
 parts and never decide.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from aliquot.engine.books.ledger import Stage
 from aliquot.engine.eviction_brake import EvictionBrake
 from aliquot.engine.gang_claims import GangClaims
 from aliquot.engine.holds.nominations import Nominations
+from aliquot.engine.holds.reservation import Reservations
 from aliquot.engine.model.checks import check, shown
 from aliquot.engine.model.decisions import Evict
+from aliquot.engine.model.explanation import Explanation
 from aliquot.engine.model.pod import Pod, Shape, check_pod
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.model.summaries import (
@@ -27,11 +29,23 @@ from aliquot.engine.model.summaries import (
 from aliquot.engine.policies.interface import Policy
 from aliquot.engine.policies.over_quota import over_quota_pods
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.report import audit, nodes, refusals, resize, tree_figures
+from aliquot.engine.report import (
+    audit,
+    endings,
+    gates,
+    nodes,
+    position,
+    preemption,
+    refusals,
+    resize,
+    tree_figures,
+)
 from aliquot.engine.report import gpu_quotas as gpu_report
 from aliquot.engine.report.gang_admission import GangAdmission
 from aliquot.engine.report.gangs import summarise_gang
+from aliquot.engine.report.owed import owed
 from aliquot.engine.report.quotas import summarise
+from aliquot.engine.report.waiting_order import waiting_order
 from aliquot.engine.state import State
 from aliquot.engine.trial import Trial
 from aliquot.errors import ArgumentError
@@ -40,9 +54,11 @@ from aliquot.errors import ArgumentError
 class Questions:
     """The questions that an engine answers; it sets the parts they read."""
 
+    policy: str
     _state: State
     _policy: Policy
     _nominations: Nominations
+    _reservations: Reservations
     _brake: EvictionBrake
     _trial: Trial
     _gang_claims: GangClaims
@@ -67,6 +83,12 @@ class Questions:
         """The request of each quota's own pods, plus its children's up to their max."""
         return tree_figures.child_requests(self._state, summaries)
 
+    def guarantees(
+        self, summaries: Mapping[str, QuotaSummary]
+    ) -> tuple[dict[str, Figures], dict[str, Figures]]:
+        """What each quota is sure of with what was given to it, and what is given away of that."""
+        return tree_figures.guarantees(summaries)
+
     def not_preemptible(self) -> tuple[dict[str, Figures], dict[str, Figures]]:
         """What non-preemptible pods request, and use, by quota."""
         return tree_figures.not_preemptible(self._state)
@@ -88,6 +110,29 @@ class Questions:
         """The figures of every GPU quota, by namespace."""
         return gpu_report.summarise(self._state)
 
+    def owed(self, summaries: Mapping[str, QuotaSummary]) -> dict[str, Figures]:
+        """What each quota is owed and does not have, in what its guarantee names.
+
+        That is its min, or where the policy computes shares its runtime; see `report.owed`.
+        """
+        self._policy.report.refresh()
+        by_min = preemption.SHARES[self.policy] == "min"
+        named = {each.name: each.min if by_min else each.runtime for each in summaries.values()}
+        return owed(self._state, self._policy, named)
+
+    def passed_since(self) -> dict[str | None, int]:
+        """Of each quota with waiting claims that were passed: when the first of them was.
+
+        Passed by a claim behind it, or a gang that keeps room from its first refusal on.
+        """
+        return self._reservations.passed_since()
+
+    def charged(self, uid: str) -> Figures:
+        """What the quota of this pod is charged for it."""
+        self._known_pod(uid)
+        booking, names = self._state.ledger.entries[uid].booking, self._state.resources.names
+        return {names[row]: amount for row, amount in booking.charge}
+
     def may_resize(self, uid: str, shape: Shape) -> Refusal | None:
         """Why a running pod could not be resized to this shape in place; None if it could."""
         self._known_pod(uid)
@@ -98,6 +143,10 @@ class Questions:
         """Which quota of this bound pod is above its max, in words; None if none is."""
         self._known_pod(uid)
         return resize.above_max(self._state, uid)
+
+    def node_count(self) -> int:
+        """How many nodes there are."""
+        return len(self._state.nodes.known)
 
     def pod_count(self) -> int:
         """How many pods wait, run or leave."""
@@ -195,6 +244,73 @@ class Questions:
         claim = self._gang_claims.lookup()(uid)
         refusal = self._trial.why(claim, now)
         return refusal and refusals.in_full(self._trial, claim, refusal)
+
+    def waiting_order(self) -> list[tuple[str, ...]]:
+        """The uids of each waiting claim's pods, in the order in which claims would be tried."""
+        self._policy.report.refresh()
+        order = waiting_order(self._state, self._gang_claims.waiting())
+        return [tuple(pod.uid for pod in claim.members) for claim in order]
+
+    def explain(self, uid: str, now: int | None = None) -> Explanation:
+        """Everything about a waiting pod: every gate, its place, what could make way for it."""
+        self._known_pod(uid)
+        if self.waiting_pod(uid) is None:
+            raise ArgumentError(f"the pod with the uid {shown(uid)} does not wait")
+        self._policy.report.refresh()
+        claim = self._gang_claims.lookup()(uid)
+        refusal = self._trial.why(claim, now)
+        full = refusal and refusals.in_full(self._trial, claim, refusal)
+        answers = tuple(gates.gates(self._trial, claim, refusal))
+        victims, why = self._makes_way(claim, refusal)
+        there = position.place(self._state, claim, self._gang_claims.waiting())
+        return Explanation(full, answers, there, victims, why, claim.uids())
+
+    def _makes_way(self, claim: Claim, refusal: Refusal | None) -> tuple[tuple[str, ...], str]:
+        """The pods that make way for a claim, or why none does."""
+        awaited = self._trial.victims_of(claim)
+        if awaited:
+            return tuple(awaited), ""
+        if refusal is None:
+            return self._trial.victims(claim), ""
+        quotas = {each.name: each for each in self.summarise()}
+        word = preemption.SHARES[self.policy]
+        why = preemption.why_none(self._trial, self._policy, claim, refusal, quotas, word)
+        return (), why
+
+    def may_start(self, uid: str) -> bool:
+        """Could a waiting pod start if it were tried now, before all others, if need be by victims?
+
+        Idle capacity beyond its share counts, too: whether it gets it depends on the others.
+        """
+        self._known_pod(uid)
+        if self.waiting_pod(uid) is None:
+            return False
+        self._policy.report.refresh()
+        return self._trial.may_start(self._gang_claims.lookup()(uid))
+
+    def endings(self, uid: str, groups: Iterable[Container[str]]) -> list[list[str]]:
+        """Of each group of running pods, a least set that would let a waiting pod start by ending.
+
+        Groups without such a set are left out.
+        """
+        self._known_pod(uid)
+        if self.waiting_pod(uid) is None:
+            return []
+        self._policy.report.refresh()
+        claim = self._gang_claims.lookup()(uid)
+        return list(endings.sets(self._trial, self._policy, claim, groups))
+
+    def most_free(self, uid: str) -> dict[str, int]:
+        """The most that one node has free of each resource that a waiting pod asks for."""
+        pod = self._known_pod(uid)
+        with self._without_hold(uid):
+            return nodes.most_free(self._state, pod)
+
+    def roomy_nodes(self, uid: str) -> set[str]:
+        """The nodes with enough free for a waiting pod, whether or not it may run there."""
+        pod = self._known_pod(uid)
+        with self._without_hold(uid):
+            return nodes.roomy(self._state, pod)
 
     def kind_of_waiting(self, uid: str) -> object:
         """Waiting pods with the same kind have the same answer to `why`; None: none is like it."""

@@ -17,10 +17,10 @@ from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies.gates import gpu_refusals
 from aliquot.engine.queue.claim import Claim
-from aliquot.engine.reclaim.search import Plan
+from aliquot.engine.reclaim.plan import Plan
 from aliquot.engine.trial import Trial
 
-_SETTLED = {
+SETTLED = {
     *(Reason.WAITING_FOR_VICTIMS, Reason.TERMINATING),
     *(Reason.RESERVED, Reason.RESERVED_FOR_OTHERS),
     *BRAKED,
@@ -34,10 +34,10 @@ def in_full(trial: Trial, claim: Claim, refusal: Refusal) -> Refusal:
     """The refusal of a claim with all that a user should know of it in its message."""
     if refusal.reason is Reason.WAITING_FOR_VICTIMS:
         return replace(refusal, message=refusal.message + _broken_budgets(trial, claim))
-    if refusal.reason in _SETTLED:
+    if refusal.reason in SETTLED:
         return refusal
     with trial.asking(claim) as only_class:
-        others = _others(claim, refusal, list(_all_refusals(trial, claim, only_class)))
+        others = _others(claim, refusal, list(all_refusals(trial, claim, only_class)))
     message = refusal.message + _preemption_policy(trial, claim, refusal) + others
     return refusal if message == refusal.message else replace(refusal, message=message)
 
@@ -60,7 +60,7 @@ def _name(claim: Claim, refusal: Refusal) -> str:
     return f"{refusal.reason} ({about})" if about else str(refusal.reason)
 
 
-def _all_refusals(trial: Trial, claim: Claim, only_class: str | None) -> Iterator[Refusal]:
+def all_refusals(trial: Trial, claim: Claim, only_class: str | None) -> Iterator[Refusal]:
     """What refuses the claim, in the order in which a trial meets it.
 
     Where the charge depends on the node class, a class that passes the gates will do: then only
@@ -68,13 +68,15 @@ def _all_refusals(trial: Trial, claim: Claim, only_class: str | None) -> Iterato
     """
     classes: list[str | None] = [only_class]
     if only_class is None:
-        classes = [*trial.charged_classes(claim)] or [None]
+        classes = [*trial.fit.charged_classes(claim)] or [None]
     by_class = {each: list(_gate_refusals(trial, claim, each)) for each in classes}
     allowed = [each for each, refusals in by_class.items() if not refusals]
     if not allowed:
         for refusals in by_class.values():
             yield from refusals
-    on_nodes = trial.place(claim, [each for each in allowed or classes if each is not None] or None)
+    on_nodes = trial.fit.place(
+        claim, [each for each in allowed or classes if each is not None] or None
+    )
     if on_nodes is not None:
         yield on_nodes
 
@@ -84,9 +86,10 @@ def _gate_refusals(trial: Trial, claim: Claim, node_class: str | None) -> Iterat
     for part in claim.parts or (claim,):
         yield from gpu_refusals(trial.state, part)
         rows = [row for row, _ in part.charge(node_class)]
-        for gate in trial.gates:
-            for row in rows or [-1]:
-                refusal = gate(_View(part, row), node_class)
+        views = [(row, _View(part, row)) for row in rows or [-1]]
+        for gate in trial.fit.gates:
+            for row, view in views:
+                refusal = gate(view, node_class)
                 while refusal is not None:
                     yield refusal
                     above = _above(trial, refusal)

@@ -31,14 +31,47 @@ def child_requests(state: State, summaries: Summaries) -> dict[str, Figures]:
     return totals
 
 
+def guarantees(summaries: Summaries) -> tuple[dict[str, Figures], dict[str, Figures]]:
+    """What each quota is sure of with what was given to it, and what of that is given away.
+
+    Given away is what its own pods use, and what its children are sure of; it is sure of that, and
+    of its min at least.
+    """
+    children: dict[str | None, list[str]] = {}
+    for name, summary in summaries.items():
+        children.setdefault(summary.parent, []).append(name)
+    sure: dict[str, Figures] = {}
+    given: dict[str, Figures] = {}
+    for name in _children_first(children):
+        summary, below = summaries[name], children.get(name, ())
+        given[name] = dict(summary.used)
+        for child in below:
+            _add(given[name], {key: -amount for key, amount in summaries[child].used.items()})
+            _add(given[name], sure[child])
+        sure[name] = {
+            key: max(given[name].get(key, 0), summary.min.get(key, 0))
+            for key in {**given[name], **summary.min}
+        }
+    return sure, given
+
+
+def _children_first(children: Mapping[str | None, list[str]]) -> list[str]:
+    """All quotas, each after those below it."""
+    found, level = list[str](), children.get(None, [])
+    while level:
+        found += level
+        level = [child for name in level for child in children.get(name, ())]
+    return found[::-1]
+
+
 def not_preemptible(state: State) -> tuple[dict[str, Figures], dict[str, Figures]]:
     """What non-preemptible pods request, and use, by quota; a parent has its children's sum."""
     asked: dict[str, Figures] = {}
     used: dict[str, Figures] = {}
-    for uid, pod in state.pods.items():
+    for uid in state.not_preemptible:
         entry = state.ledger.entries[uid]
         home = entry.booking.quota
-        if pod.preemptible or home is None:
+        if home is None:
             continue
         charge = _charge(state, entry)
         for quota in state.tree.ancestry(home):

@@ -27,7 +27,10 @@ _FEW = 64
 
 
 class RuntimeTree:
-    """Requests in, runtimes out. Slots and rows are the caller's; the root has the total."""
+    """Requests in, runtimes out. Slots and rows are the caller's; the root has the total.
+
+    There may be further roots, each with a total and a tree of its own.
+    """
 
     def __init__(self, resources: Resources, slots: Slots, root: int) -> None:
         self._resources = resources
@@ -93,15 +96,20 @@ class RuntimeTree:
         if put(self._figures.own, row, slot, amount):
             self._touch(row, (slot,), ())
 
-    def total(self, row: int, amount: int, guaranteed: int = 0) -> None:
-        """Set what the quotas below the root share; their mins are scaled down to `guaranteed`.
+    def add_root(self, slot: int) -> None:
+        """Begin another tree, unless it has begun."""
+        self._shape.add_root(slot)
+
+    def total(self, row: int, amount: int, guaranteed: int = 0, root: int | None = None) -> None:
+        """Set what the quotas below a root share; their mins are scaled down to `guaranteed`.
 
         If that is less than the total, the mins are scaled down to the total.
         """
-        differs = put(self.runtime, row, self._root, max(amount, 0))
-        differs |= put(self._figures.guaranteed, row, self._root, max(guaranteed, 0))
+        slot = self._root if root is None else root
+        differs = put(self.runtime, row, slot, max(amount, 0))
+        differs |= put(self._figures.guaranteed, row, slot, max(guaranteed, 0))
         if differs:
-            self._touch(row, (), (self._root,))
+            self._touch(row, (), (slot,))
 
     def depth(self, slot: int) -> int:
         """How far a quota is below the root."""

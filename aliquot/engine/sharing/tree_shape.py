@@ -1,4 +1,4 @@
-"""The shape of a tree of slots: parents and children, in dicts for one path and arrays for all.
+"""The shape of trees of slots: parents and children, in dicts for one path and arrays for all.
 
 Children are in order of name, by which ties between them are broken. The arrays hold generation
 after generation with siblings side by side, and are built anew when they are read after the shape
@@ -19,13 +19,13 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """All slots, generation by generation from the root, siblings side by side."""
+    """All slots, generation by generation from the roots, siblings side by side."""
 
     generations: list[Ints]
     parents: list[Ints]
     """The slots of each generation that have children, as indices into it."""
     order: Ints
-    """All slots but the root; `first[slot]` and `count[slot]` say where its children are."""
+    """All slots but the roots; `first[slot]` and `count[slot]` say where its children are."""
     first: Ints
     count: Ints
 
@@ -38,16 +38,23 @@ class Layout:
 
 
 class TreeShape:
-    """Parents, children in order of name, and depths below the root."""
+    """Parents, children in order of name, and depths below the root of each tree."""
 
     def __init__(self, root: int) -> None:
         self.parents: dict[int, int] = {}
         self.children: dict[int, list[int]] = {}
         """Only of slots that have children."""
         self.depths = {root: 0}
-        self._root = root
+        self._roots = [root]
         self._names = {root: ""}
         self._layout: Layout | None = None
+
+    def add_root(self, slot: int) -> None:
+        """Begin another tree, unless it has begun."""
+        if slot not in self.depths:
+            self.depths[slot], self._names[slot] = 0, ""
+            self._roots.append(slot)
+            self._layout = None
 
     def __len__(self) -> int:
         return len(self.parents)
@@ -108,7 +115,7 @@ class TreeShape:
     def _lay_out(self) -> Layout:
         first = np.zeros(max(self.depths) + 1, dtype=np.int64)
         count = np.zeros_like(first)
-        slots, generations, parents, placed = [self._root], [], [], 0
+        slots, generations, parents, placed = self._roots, [], [], 0
         while slots:
             generations.append(np.array(slots, dtype=np.int64))
             families = [self.children.get(slot, ()) for slot in slots]

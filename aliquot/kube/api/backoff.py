@@ -46,23 +46,27 @@ class Backoff:
 
 
 class Timers:
-    """Callbacks that are due after a while, and can be cancelled all at once."""
+    """Callbacks that are due after a while, and can be cancelled all at once.
+
+    No callback refers to its own handle: such a circle would stay until garbage is collected.
+    """
 
     def __init__(self) -> None:
-        self._handles: set[asyncio.TimerHandle] = set()
+        self._handles: dict[int, asyncio.TimerHandle] = {}
+        self._count = 0
 
     def after(self, seconds: float, call: Callable[[], None]) -> None:
         """Call `call` after so many seconds."""
+        self._count += 1
+        later = asyncio.get_running_loop().call_later
+        self._handles[self._count] = later(seconds, self._call, self._count, call)
 
-        def now() -> None:
-            self._handles.discard(handle)
-            call()
-
-        handle = asyncio.get_running_loop().call_later(seconds, now)
-        self._handles.add(handle)
+    def _call(self, number: int, call: Callable[[], None]) -> None:
+        del self._handles[number]
+        call()
 
     def stop(self) -> None:
         """Cancel all callbacks that are not yet due."""
-        for handle in self._handles:
+        for handle in self._handles.values():
             handle.cancel()
         self._handles.clear()

@@ -10,6 +10,7 @@ and nothing is read from the environment.
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
+from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from http import HTTPStatus
 from types import TracebackType
@@ -60,6 +61,8 @@ class Client:
         self._turns = asyncio.Semaphore(connections)
         self._session: aiohttp.ClientSession | None = None
         self._sockets = Sockets()
+        self._dated: str | None = None
+        """The date of the last answer, as its header has it."""
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
@@ -83,6 +86,15 @@ class Client:
         if session is not None:
             await session.close()
             await self._sockets.close()
+
+    @property
+    def server_time(self) -> int | None:
+        """What the server's clock showed at its last answer, in nanoseconds since 1970."""
+        try:
+            dated = None if self._dated is None else parsedate_to_datetime(self._dated)
+        except ValueError:
+            return None
+        return None if dated is None else int(dated.timestamp()) * 10**9
 
     async def call(
         self,
@@ -190,6 +202,7 @@ class Client:
                     answer = await response.read()
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _unreachable(method, url, error, begun) from error
+        self._dated = response.headers.get("Date", self._dated)
         if response.status < HTTPStatus.MULTIPLE_CHOICES:
             return answer
         raise refusal(response.status, response.headers, answer)

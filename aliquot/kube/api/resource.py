@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from aliquot.dialects.core.manifest import STORAGE_GROUP
 from aliquot.dialects.crds import DEFINITIONS
+from aliquot.dialects.frameworks.table import FRAMEWORKS
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,8 @@ class Resource:
     plural: str
     kind: str
     namespaced: bool = True
+    foreign: bool = False
+    """Is its definition of another project, which many clusters do not have?"""
 
     def path(self, namespace: str | None = None, name: str | None = None, part: str = "") -> str:
         """The path of all objects, of a namespace's, of one object, or of a subresource."""
@@ -77,6 +80,25 @@ OWNERS: tuple[Resource, ...] = (
     Resource("apps", "v1", "statefulsets", "StatefulSet"),
 )
 """The kinds by which pods that state no topology spread are spread, beside Services."""
+PLAIN_JOBS = Resource("batch", "v1", "jobs", "Job")
+JOBS: tuple[Resource, ...] = (
+    PLAIN_JOBS,
+    *(
+        Resource(row.group, version, row.plural, row.kind, foreign=True)
+        for row in FRAMEWORKS
+        if row.owns_pods
+        for version in row.versions
+    ),
+)
+"""The kinds of which gangs are derived: those that the pods of a job name."""
+WORKLOADS: tuple[Resource, ...] = (
+    *OWNERS,
+    Resource("apps", "v1", "deployments", "Deployment"),
+    Resource("apps", "v1", "daemonsets", "DaemonSet"),
+    Resource("batch", "v1", "jobs", "Job"),
+)
+"""The kinds that make pods anew when some are evicted."""
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 VALIDATING_WEBHOOKS = Resource(
     "admissionregistration.k8s.io",

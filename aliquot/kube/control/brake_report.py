@@ -8,8 +8,8 @@ resumed. Nothing here decides.
 from collections.abc import Callable, Iterable
 
 from aliquot.engine import Decision, Engine, Reason, Wait
-from aliquot.kube.control.events import Events, InvolvedObject, Kind
-from aliquot.kube.control.eviction_pause import PauseSwitch
+from aliquot.kube.execution.events import Events, InvolvedObject, Kind
+from aliquot.kube.intake.eviction_pause import PauseSwitch
 from aliquot.kube.observe.health import Health
 from aliquot.kube.observe.metrics import Metrics
 

@@ -8,30 +8,34 @@ election and the probes run in the background loop, everything else in the main 
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from aliquot.collector import paused_collector
 from aliquot.dialects.configuration import with_own_namespace
+from aliquot.engine import Decision
 from aliquot.kube.api.access import Access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import LEASES, NAMESPACES
 from aliquot.kube.control.brake_report import BrakeReport
-from aliquot.kube.control.events import InvolvedObject
 from aliquot.kube.control.operator import Operator
 from aliquot.kube.control.scheduler import Scheduler
 from aliquot.kube.control.scheduler import Settings as SchedulerSettings
-from aliquot.kube.control.sharing_mode import one_policy
-from aliquot.kube.control.writer import Writer
+from aliquot.kube.execution.events import InvolvedObject
+from aliquot.kube.execution.writer import Writer
+from aliquot.kube.intake.sharing_mode import one_policy
 from aliquot.kube.leader.leader_election import Election
 from aliquot.kube.leader.leader_rules import Timing
 from aliquot.kube.observe.audit import Audit
 from aliquot.kube.observe.background_loop import BackgroundLoop, Work
+from aliquot.kube.observe.decision_log import Bounds, DecisionLog
 from aliquot.kube.observe.health import Health
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.kube.observe.metrics_auth import MetricsAuth
-from aliquot.kube.observe.probes import Probes
+from aliquot.kube.observe.probes import LIMITS, Probes
 
 _CACHES = "caches"
 """The check of /readyz that is met when everything has been listed."""
@@ -58,6 +62,10 @@ class Settings:
     """How many writes are under way at a time, each on a connection of its own."""
     audit_seconds: float = 30.0
     """Seconds between two audits of the ledger."""
+    log_bounds: Bounds = field(default_factory=Bounds)
+    """How much of the decision log is kept."""
+    log_folder: Path | None = None
+    """Where the decision log is kept besides memory."""
 
 
 @dataclass(slots=True)
@@ -71,6 +79,7 @@ class ControlPlane:
     election: Election | None
     probes: Probes | None
     brake_report: BrakeReport
+    decision_log: DecisionLog
 
     def leads(self) -> bool:
         """May this replica write?"""
@@ -152,11 +161,20 @@ def _assemble(
     )
     if not settings.scheduler.dry_run:
         scheduler.listeners.append(brake_report.decided)
+    decision_log = DecisionLog(settings.log_bounds, settings.log_folder)
+    scheduler.listeners.append(partial(_log_decisions, scheduler, decision_log))
     probes = None
     if settings.health_port is not None:
         port, host = settings.health_port, settings.host
-        probes = Probes(health, metrics.registry, port, host, auth=auth)
-    return ControlPlane(scheduler, writer, metrics, health, election, probes, brake_report)
+        rest = (decision_log, leads)
+        probes = Probes(health, metrics.registry, port, host, LIMITS, auth, *rest)
+    parts = (scheduler, writer, metrics, health, election, probes)
+    return ControlPlane(*parts, brake_report, decision_log)
+
+
+def _log_decisions(scheduler: Scheduler, log: DecisionLog, decisions: list[Decision]) -> None:
+    if scheduler.engine is not None:
+        log.note(scheduler.engine, decisions, time.time_ns())
 
 
 def _own_object(settings: Settings) -> InvolvedObject:

@@ -14,19 +14,26 @@ from typing import Any
 
 import structlog
 
-from aliquot.dialects.core.manifest import KEP9_GROUPS, NOS_GROUPS, TENSOR_FUSION, Manifest
+from aliquot.dialects.core.manifest import (
+    KEP9_GROUPS,
+    NOS_GROUPS,
+    TENSOR_FUSION,
+    Manifest,
+    made_by_aliquot,
+)
 from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.dialects.tensor_fusion.quotas import KIND as GPU_QUOTA
-from aliquot.engine import Engine
+from aliquot.engine import SECOND, Engine
 from aliquot.errors import ApiError
 from aliquot.json import Body
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, Resource
-from aliquot.kube.control.events import InvolvedObject, Kind
+from aliquot.kube.control import root_quotas
 from aliquot.kube.control.scheduler import Scheduler
-from aliquot.kube.control.stale_reasons import StaleReasons
-from aliquot.kube.control.writer import Urgency, Write, Writer
+from aliquot.kube.execution.events import InvolvedObject, Kind
+from aliquot.kube.execution.stale_reasons import StaleReasons
+from aliquot.kube.execution.writer import Urgency, Write, Writer
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot
 from aliquot.mirror.statuses import CapacityLabels, Statuses
@@ -94,11 +101,15 @@ class Operator:
             gangs=tuple(statuses.gangs.values()),
             gpu_quotas=tuple(statuses.gpu_quotas.values()),
             pending=self._pending(),
+            owed=engine.owed(statuses.quotas),
+            passed=_passed(engine, self._scheduler.clock()),
         )
         for manifest in list(mirror.store.objects.values()):
             if (manifest.group, manifest.kind) in _RESOURCES:
                 self._write_status(manifest, statuses.of(manifest))
         self._create_missing()
+        for manifest, patch in root_quotas.patches(mirror):
+            self._keep(manifest, patch)
         self._record_crossings()
         self._stale_reasons.refresh(engine, mirror.quota_index, self._scheduler.clock())
         self._forget_old_writes()
@@ -137,13 +148,33 @@ class Operator:
         if annotations:
             self._patch(resource, metadata, "", {"metadata": {"annotations": annotations}})
 
-    def _patch(self, resource: Resource, metadata: Body, part: str, patch: Body) -> None:
+    def _keep(self, manifest: Manifest, patch: Body) -> None:
+        """Patch a profile, or the root quota that is kept for one."""
+        resource = _RESOURCES[manifest.group, manifest.kind]
+        about = root_quotas.profile_of(manifest)
+        self._patch(resource, manifest.body["metadata"], "", patch, about, "root quota")
+
+    def _tell(self, about: InvolvedObject | None, reason: str, error: ApiError) -> None:
+        """Record an event: what is kept for a profile could not be written."""
+        if about is not None:
+            self._scheduler.events.record(about, "Warning", reason, str(error))
+
+    def _patch(
+        self,
+        resource: Resource,
+        metadata: Body,
+        part: str,
+        patch: Body,
+        about: InvolvedObject | None = None,
+        purpose: str = "",
+    ) -> None:
         namespace, name = metadata.get("namespace"), metadata["name"]
         where = resource.path(namespace, name, part)
-        sent = self._sent.get((where, part))
+        key = where, purpose or part
+        sent = self._sent.get(key)
         if sent is not None and sent[0] == patch and time.monotonic() - sent[1] < _REPEAT_SECONDS:
             return
-        self._sent[where, part] = (patch, time.monotonic())
+        self._sent[key] = (patch, time.monotonic())
         uid = {"uid": metadata["uid"]} if metadata.get("uid") else {}
         body = {**patch, "metadata": {**patch.get("metadata", {}), **uid}}
 
@@ -152,17 +183,32 @@ class Operator:
                 await self._client.patch(where, body)
             except ApiError as error:
                 if error.code not in _OBJECT_GONE:
+                    self._tell(about, "UpdateQuotaFailed", error)
                     raise
 
-        self._writer.add(Write(where, "status", Urgency.STATUS, run))
+        self._writer.add(Write(where, purpose or "status", Urgency.STATUS, run))
 
     def _create_missing(self) -> None:
-        """Create objects for the default quotas and the default queue, which no user wrote."""
+        """Create what no user wrote: default quotas, the default queue, PodGroups of jobs."""
         mirror = self._scheduler.intake.mirror
         quota_index = mirror.quota_index
         for manifest, _ in (*quota_index.pairs, *quota_index.queues):
             if manifest.key not in mirror.store.objects:
                 self._create(manifest)
+        for manifest in mirror.gangs.of_jobs.derived():
+            self._write_pod_group(manifest, mirror.store.objects.get(manifest.key))
+
+    def _write_pod_group(self, wanted: Manifest, written: Manifest | None) -> None:
+        """Create the PodGroup of a job's gang, or bring it up to date."""
+        if written is None:
+            self._create(wanted)
+        elif made_by_aliquot(written):
+            patch = merge_patch(
+                written.body.get("spec") or {}, {"queue": "default", **wanted.body["spec"]}
+            )
+            if patch:
+                resource = _RESOURCES[written.group, written.kind]
+                self._patch(resource, written.body["metadata"], "", {"spec": patch})
 
     def _create(self, manifest: Manifest) -> None:
         where, sent = manifest.title, self._sent.get((manifest.title, "made"))
@@ -194,6 +240,7 @@ class Operator:
             elif missing:
                 return False
             elif error.code != HTTPStatus.CONFLICT:
+                self._tell(root_quotas.profile_of(manifest), "CreateQuotaFailed", error)
                 raise
         _log.info("made", object=manifest.title)
         return True
@@ -243,6 +290,11 @@ class Operator:
             wanted = {record.pod.uid: labels.of(record) for record in part}
             self._pod_status.update_labels((record.pod for record in part), wanted)
             await asyncio.sleep(0)
+
+
+def _passed(engine: Engine, now: int) -> dict[str, float]:
+    """By quota, for how many seconds the waiting claim has been passed that was passed first."""
+    return {quota or "": (now - since) / SECOND for quota, since in engine.passed_since().items()}
 
 
 def merge_patch(old: Any, new: Any) -> Any:

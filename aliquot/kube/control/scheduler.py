@@ -19,24 +19,24 @@ from aliquot.dialects.configuration import Configuration, knobs
 from aliquot.engine import SECOND, Decision, Engine, Knobs
 from aliquot.kube.api.backoff import pause
 from aliquot.kube.api.client import Client
-from aliquot.kube.control.dry_run import log_decisions
-from aliquot.kube.control.events import Events, of_pod
-from aliquot.kube.control.evictor import Limits
-from aliquot.kube.control.executor import Executor
-from aliquot.kube.control.intake import Intake
-from aliquot.kube.control.pod_status import INVALID_POD, PodStatus, event_message
 from aliquot.kube.control.rounds import LONGEST_WAIT, Rounds, steady_clock
-from aliquot.kube.control.write_results import Backoff
-from aliquot.kube.control.writer import Writer
+from aliquot.kube.exchange.write_results import Backoff
+from aliquot.kube.execution.dry_run import log_decisions
+from aliquot.kube.execution.events import Events, of_pod
+from aliquot.kube.execution.evictor import Limits
+from aliquot.kube.execution.executor import Executor
+from aliquot.kube.execution.pod_status import INVALID_POD, PodStatus, event_message
+from aliquot.kube.execution.writer import Writer
+from aliquot.kube.intake.intake import Intake
 from aliquot.kube.observe.metrics import Metrics
 
 _log = structlog.get_logger()
 
 RESIZED_ABOVE_MAX = "ResizedAboveMax"
 """The event on a pod that was resized beyond the max of its quota, past the webhook."""
-_PART = 100
-"""Changes applied, or decisions carried out, before other tasks have their turn: at 0.1 to 0.3 ms
-each, far less than the 100 ms that they may wait."""
+_PART = 10
+"""Changes applied, or decisions carried out, before it is asked whether others should have their
+turn: at 0.1 to 0.3 ms each."""
 _IDLE_SECONDS = 0.01
 """How often to look whether all writes have ended: soon, and not a busy loop."""
 _STATUS_SECONDS = 10.0
@@ -56,6 +56,8 @@ class Settings:
     """Log decisions instead of carrying them out."""
     namespace: str = "aliquot-system"
     """Where Aliquot runs: an annotation of this namespace pauses evictions."""
+    make_engine: Callable[[str, Knobs | None], Engine] = Engine
+    """Makes the engine; one that records, for a bug report."""
 
     @property
     def knobs(self) -> Knobs:
@@ -154,7 +156,7 @@ class Scheduler:
         """Apply what the watches have shown so far, in parts."""
         for _ in range(0, max(self.intake.queued, 1), _PART):
             self._changed = self.intake.settle(_PART) or self._changed
-            await asyncio.sleep(0)
+            await self._rounds.share()
 
     def _update_quiet_since(self) -> None:
         """Note since when no write can be under way, of another replica or of this one."""
@@ -181,7 +183,8 @@ class Scheduler:
             beating.cancel()
         if not self._leads() or not self.intake.ready:
             return
-        engine = Engine(self.intake.sharing_mode.policy, self._settings.knobs)
+        policy = self.intake.sharing_mode.policy
+        engine = self._settings.make_engine(policy, self._settings.knobs)
         self.intake.feed.connect(engine, self.intake.mirror)
         self.pod_status.begin()
         self._executor = Executor(
@@ -229,6 +232,7 @@ class Scheduler:
         self._expect_decision(False)
         self._metrics.cycle_duration.observe(time.perf_counter() - began)
         self.intake.feed.note_lost(decisions)
+        await self._rounds.share()
         if self._settings.dry_run:
             log_decisions(decisions)
         elif self._executor is not None:
@@ -236,8 +240,8 @@ class Scheduler:
             self._warn_of_resizes(engine)
             self._executor.explain(backoffs)
             for begin in range(0, max(len(decisions), 1), _PART):
-                await asyncio.sleep(0)
                 self._executor.execute(decisions[begin : begin + _PART])
+                await self._rounds.share()
         for listener in self.listeners:
             listener(decisions)
         if decisions or self._changed or time.monotonic() >= self._statuses_due:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from aliquot.dialects.crds import definitions
 from aliquot.json import Body
 from aliquot.kube.install.installation import Installation, belongs, metadata
+from aliquot.kube.install.monitoring import monitoring
 from aliquot.kube.install.rbac import accounts, roles
 from aliquot.kube.install.webhooks import configurations
 from aliquot.kube.install.workloads import workloads
@@ -18,9 +19,12 @@ _PARTS: dict[str, Callable[[Installation], list[Body]]] = {
     "rbac": lambda installation: [*accounts(installation), *roles(installation)],
     "workloads": workloads,
     "webhooks": configurations,
+    "monitoring": monitoring,
 }
-PARTS = tuple(_PARTS)
-"""The parts of an installation that can be applied on their own."""
+OPTIONAL_PARTS = ("monitoring",)
+"""The parts that must be asked for: their kinds are not known everywhere."""
+PARTS = tuple(each for each in _PARTS if each not in OPTIONAL_PARTS)
+"""The parts of every installation; each can be applied on its own."""
 
 
 def objects(installation: Installation, parts: Collection[str] = PARTS) -> list[Body]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from aliquot.dialects import configuration
 from aliquot.dialects.core.times import duration
 from aliquot.json import Body
+from aliquot.kube.monitoring.alerts import Bounds
 from aliquot.version import __version__
 
 SCHEDULER = "aliquot-scheduler"
@@ -31,6 +32,9 @@ queue, to read by which Services and owners pods are spread that state no topolo
 
 METRICS_READER = "aliquot-metrics-reader"
 """The role to read metrics that are protected; to be bound to Prometheus' account."""
+
+READER = "aliquot-reader"
+"""The roles of those who may ask questions to the cluster; to be bound to people."""
 
 CONFIGURATION = "aliquot"
 """The ConfigMap with the Configuration, and both webhook configurations."""
@@ -63,6 +67,8 @@ class Installation:
     webhook: bool = True
     metrics_auth: bool = False
     """Are metrics served only to clients that may read them, and over TLS?"""
+    alert_bounds: Bounds = field(default_factory=Bounds)
+    """Where alerts begin, if the part `monitoring` is asked for."""
 
     @property
     def deletes_pods(self) -> bool:

@@ -9,12 +9,32 @@ Teams read quotas and queues, and write PodGroups and Jobs. Quotas are written b
 administrators, as ResourceQuotas are: the role for that must be bound explicitly.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from aliquot.dialects.core.manifest import KEP9_GROUPS, STORAGE_GROUP, VOLCANO_GROUP
+from aliquot.dialects.core.manifest import (
+    KEP9_GROUPS,
+    KOORDINATOR_QUOTAS,
+    STORAGE_GROUP,
+    VOLCANO_GROUP,
+)
 from aliquot.dialects.crds import DEFINITIONS
 from aliquot.json import Body
-from aliquot.kube.api.resource import OWNERS, SERVICES, STORAGE
+from aliquot.kube.api.resource import (
+    BUDGETS,
+    CLAIMS,
+    EVENTS,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    OWNERS,
+    PODS,
+    PRIORITY_CLASSES,
+    RESOURCE_QUOTAS,
+    SERVICES,
+    STORAGE,
+    VOLUMES,
+    WORKLOADS,
+)
 from aliquot.kube.install.installation import (
     CERTIFICATE,
     CONFIGURATION,
@@ -22,6 +42,7 @@ from aliquot.kube.install.installation import (
     KOORDINATOR,
     METRICS_READER,
     QUEUES,
+    READER,
     SCHEDULER,
     SPREAD,
     WEBHOOK,
@@ -31,9 +52,14 @@ from aliquot.kube.install.installation import (
 
 _GROUP = "rbac.authorization.k8s.io"
 _READ = ("list", "watch")
+_LIST = ("get", *_READ)
 _EVERYTHING = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+_PROTECTED = ("/metrics", "/debug/invariants", "/debug/decisions")
+"""What of the probes' port is no probe."""
 _TEAM_KINDS = ("PodGroup", "Job")
 """The kinds that describe work, not guarantees."""
+_WITH_STATUS = {each.kind for each in DEFINITIONS} - {"HyperNode", "ElasticQuotaProfile"}
+"""The kinds whose status Aliquot writes."""
 
 
 def accounts(installation: Installation) -> list[Body]:
@@ -68,7 +94,8 @@ def _optional(installation: Installation) -> Iterator[Body]:
         yield from _bound(DELETION, SCHEDULER, "scheduler", namespace, pods)
     if installation.may_have_policy("hierarchy"):
         quotas = [_rule(group, ("elasticquotas",), ("create", "patch")) for group in KEP9_GROUPS]
-        yield from _bound(KOORDINATOR, SCHEDULER, "scheduler", namespace, quotas)
+        profiles = _rule(KOORDINATOR_QUOTAS, ("elasticquotaprofiles",), ("patch",))
+        yield from _bound(KOORDINATOR, SCHEDULER, "scheduler", namespace, [*quotas, profiles])
     if installation.may_have_policy("queues"):
         queues = [_rule(VOLCANO_GROUP, ("queues",), ("create",))]
         yield from _bound(QUEUES, SCHEDULER, "scheduler", namespace, queues)
@@ -78,7 +105,12 @@ def _optional(installation: Installation) -> Iterator[Body]:
         for account, component in ((SCHEDULER, "scheduler"), (WEBHOOK, "webhook")):
             name = f"{account}-metrics-auth"
             yield from _bound(name, account, component, namespace, _reviews())
-        reader = [{"nonResourceURLs": ["/metrics", "/debug/invariants"], "verbs": ["get"]}]
+        reader = [
+            {
+                "nonResourceURLs": ["/metrics", "/debug/invariants", "/debug/decisions"],
+                "verbs": ["get"],
+            }
+        ]
         yield _role("ClusterRole", METRICS_READER, "", reader)
 
 
@@ -113,8 +145,18 @@ def _scheduler() -> list[Body]:
         _rule("scheduling.k8s.io", ("priorityclasses",), _READ),
         _rule(STORAGE_GROUP, [each.plural for each in STORAGE], _READ),
         *_ours(_READ),
-        *_ours(("patch",), part="/status"),
+        *_ours(("patch",), part="/status", kinds=_WITH_STATUS),
+        *_jobs(_READ),
+        _rule(VOLCANO_GROUP, ("podgroups",), ("create", "patch")),
     ]
+
+
+def _jobs(verbs: Sequence[str]) -> list[Body]:
+    """The rights to read the jobs of which gangs are derived."""
+    groups: dict[str, dict[str, None]] = {}
+    for each in JOBS:
+        groups.setdefault(each.group, {})[each.plural] = None
+    return [_rule(group, plurals, verbs) for group, plurals in groups.items()]
 
 
 def _webhook() -> list[Body]:
@@ -144,9 +186,11 @@ def _certificate() -> list[Body]:
 
 
 def _for_people(namespace: str) -> list[Body]:
-    """Roles aggregated to Kubernetes' `view`, `edit` and `admin`, and one for the platform.
+    """Roles aggregated to Kubernetes' `view`, `edit` and `admin`, and two for the platform.
 
-    The platform's may also pause evictions, by an annotation of Aliquot's own namespace.
+    The administrator's may also pause evictions, by an annotation of Aliquot's own namespace. The
+    reader's allows questions to the cluster: to list and watch what decides, and, in Aliquot's own
+    namespace, to read its Configuration and its decision log.
     """
     pause = _rule("", ("namespaces",), ("get", "patch"), name=namespace)
     teams = [*_ours(_EVERYTHING, kinds=_TEAM_KINDS)]
@@ -154,10 +198,34 @@ def _for_people(namespace: str) -> list[Body]:
         _role("ClusterRole", "aliquot-viewer", "", _ours(("get", *_READ)), aggregate_to=("view",)),
         _role("ClusterRole", "aliquot-editor", "", teams, aggregate_to=("edit", "admin")),
         _role("ClusterRole", "aliquot-admin", "", [*_ours(_EVERYTHING), pause]),
+        _role("ClusterRole", READER, "", [*_lists(), *_ours(_LIST), *_jobs(_LIST)]),
+        _role("Role", READER, "", _own_log(), namespace),
     ]
 
 
-def _ours(verbs: Sequence[str], part: str = "", kinds: Sequence[str] = ()) -> list[Body]:
+def _lists() -> list[Body]:
+    """The rights to list the kinds of others that decide, and what makes pods anew."""
+    plain = (PODS, NODES, NAMESPACES, RESOURCE_QUOTAS, CLAIMS, VOLUMES, SERVICES, EVENTS)
+    all_kinds = (*plain, BUDGETS, PRIORITY_CLASSES, *STORAGE, *WORKLOADS, *JOBS)
+    resources = list(dict.fromkeys(all_kinds))
+    groups = dict.fromkeys(each.group for each in resources)
+    return [
+        _rule(group, [each.plural for each in resources if each.group == group], _LIST)
+        for group in groups
+    ]
+
+
+def _own_log() -> list[Body]:
+    """RBAC names a Service and its port together, with a scheme where it is https."""
+    names = [f"{SCHEDULER}:metrics", f"https:{SCHEDULER}:metrics"]
+    proxy: Body = {"apiGroups": [""], "resources": ["services/proxy"], "verbs": ["get"]}
+    return [
+        _rule("", ("configmaps",), ("get",), name=CONFIGURATION),
+        {**proxy, "resourceNames": names},
+    ]
+
+
+def _ours(verbs: Sequence[str], part: str = "", kinds: Collection[str] = ()) -> list[Body]:
     """A rule for each API group of our kinds: all kinds, or only the named ones."""
     found: dict[str, list[str]] = {}
     for each in DEFINITIONS:

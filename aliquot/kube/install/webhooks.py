@@ -16,7 +16,10 @@ from aliquot.json import Body
 from aliquot.kube.install.installation import CONFIGURATION, WEBHOOK, Installation, metadata
 
 _API = "admissionregistration.k8s.io/v1"
-_JUDGED = ("ElasticQuota", "CompositeElasticQuota", "Queue", "PodGroup", "GPUResourceQuota")
+_JUDGED = (
+    *("ElasticQuota", "CompositeElasticQuota", "ElasticQuotaProfile", "Queue", "PodGroup"),
+    *("GPUResourceQuota", "HyperNode"),
+)
 _NAME_OF_NAMESPACE = "kubernetes.io/metadata.name"
 
 

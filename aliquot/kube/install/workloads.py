@@ -29,7 +29,7 @@ def workloads(installation: Installation) -> list[Body]:
     """The objects, each after what it needs."""
     namespace = installation.namespace
     return [
-        _configuration(installation),
+        published_configuration(installation.configuration, namespace),
         _service(SCHEDULER, "scheduler", namespace, _METRICS),
         _service(WEBHOOK, "webhook", namespace, _HTTPS, _METRICS),
         _budget(SCHEDULER, "scheduler", namespace),
@@ -39,12 +39,13 @@ def workloads(installation: Installation) -> list[Body]:
     ]
 
 
-def _configuration(installation: Installation) -> Body:
+def published_configuration(configuration: Body, namespace: str) -> Body:
+    """The ConfigMap with the Configuration: for the Deployments, and for questions."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(CONFIGURATION, "", installation.namespace),
-        "data": {CONFIGURATION_FILE: _text(installation.configuration)},
+        "metadata": metadata(CONFIGURATION, "", namespace),
+        "data": {CONFIGURATION_FILE: _text(configuration)},
     }
 
 

@@ -18,7 +18,8 @@ from prometheus_client import (
     disable_created_metrics,
 )
 
-from aliquot.engine import Bind, Decision, Evict, Nominate, Wait
+from aliquot.engine import EVICTION_REASONS, Bind, Decision, Evict, Figures, Nominate, Wait
+from aliquot.kube.observe import catalogue
 from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot, SnapshotCollector
 from aliquot.version import __version__
 
@@ -44,70 +45,35 @@ class Metrics:
         registry.register(self._collector)
         ProcessCollector(registry=registry)
         build_info(registry)
-        self.decisions = Counter(
-            "aliquot_decisions_total", "What was decided.", ["decision"], registry=registry
-        )
-        self.evictions = Counter(
-            "aliquot_evictions_total", "Evictions decided.", ["reason"], registry=registry
-        )
+        self.decisions = Counter(*catalogue.DECISIONS.declared, registry=registry)
+        self.evictions = Counter(*catalogue.EVICTIONS.declared, registry=registry)
         self.evictions_held_back = Counter(
-            "aliquot_evictions_held_back_total",
-            "Pods that began to wait because a brake held their evictions back.",
-            ["brake"],
-            registry=registry,
+            *catalogue.EVICTIONS_HELD_BACK.declared, registry=registry
         )
         self.evictions_last_minute = Gauge(
-            "aliquot_evictions_last_minute",
-            "Evictions by choice that were decided in the last minute, which the brake counts.",
-            registry=registry,
+            *catalogue.EVICTIONS_LAST_MINUTE.declared, registry=registry
         )
-        self.evictions_paused = Gauge(
-            "aliquot_evictions_paused", "1 while evictions are paused.", registry=registry
-        )
-        self.budget_overrides = Counter(
-            "aliquot_budget_overrides_total",
-            "Pods deleted for an owed claim although disruption budgets refused their eviction.",
-            registry=registry,
-        )
-        self.writes = Counter(
-            "aliquot_writes_total", "Writes to the API.", ["write", "result"], registry=registry
-        )
-        self.watch_restarts = Counter(
-            "aliquot_watch_restarts_total", "Watches begun anew.", ["kind"], registry=registry
-        )
+        self.evictions_paused = Gauge(*catalogue.EVICTIONS_PAUSED.declared, registry=registry)
+        self.budget_overrides = Counter(*catalogue.BUDGET_OVERRIDES.declared, registry=registry)
+        self.writes = Counter(*catalogue.WRITES.declared, registry=registry)
+        self.watch_restarts = Counter(*catalogue.WATCH_RESTARTS.declared, registry=registry)
         self.cycle_duration = Histogram(
-            "aliquot_cycle_duration_seconds",
-            "Time to decide, a cycle.",
-            buckets=_SHORT,
-            registry=registry,
+            *catalogue.CYCLE_DURATION.declared, buckets=_SHORT, registry=registry
         )
         self.write_duration = Histogram(
-            "aliquot_write_duration_seconds",
-            "Time from sending a write to its answer.",
-            ["write"],
-            buckets=_SHORT,
-            registry=registry,
+            *catalogue.WRITE_DURATION.declared, buckets=_SHORT, registry=registry
         )
-        self.pod_wait = Histogram(
-            "aliquot_pod_wait_seconds",
-            "Time from a pod's creation to its binding.",
-            buckets=_LONG,
-            registry=registry,
-        )
-        self.leader = Gauge("aliquot_leader", "1 if this replica leads.", registry=registry)
+        self.pod_wait = Histogram(*catalogue.POD_WAIT.declared, buckets=_LONG, registry=registry)
+        self.leader = Gauge(*catalogue.LEADER.declared, registry=registry)
         self.invariant_violations = Gauge(
-            "aliquot_invariant_violations",
-            "What the last check of the ledger found wrong.",
-            registry=registry,
+            *catalogue.INVARIANT_VIOLATIONS.declared, registry=registry
         )
-        self.cache_objects = Gauge(
-            "aliquot_cache_objects", "Objects known.", ["kind"], registry=registry
-        )
-        self.writes_waiting = Gauge(
-            "aliquot_writes_waiting", "Writes not yet answered.", registry=registry
-        )
+        self.cache_objects = Gauge(*catalogue.CACHE_OBJECTS.declared, registry=registry)
+        self.writes_waiting = Gauge(*catalogue.WRITES_WAITING.declared, registry=registry)
         for brake in ("rate", "pause"):
             self.evictions_held_back.labels(brake)
+        for reason in EVICTION_REASONS:
+            self.evictions.labels(reason.value)
         for word in DECISION_WORDS.values():
             self.decisions.labels(word)  # starts at 0, so that `increase()` sees the first one
 
@@ -131,9 +97,12 @@ class Metrics:
                 self.evictions.labels(str(decision.reason)).inc()
             self.decisions.labels(DECISION_WORDS[type(decision)]).inc(pods)
 
+    def evicted(self, quota: str, charge: Figures, seconds: float) -> None:
+        """Add up what a pod of this quota had run for, which is lost with it."""
+        self._collector.note_lost(quota, charge, seconds)
+
 
 def build_info(registry: CollectorRegistry) -> None:
     """Register a gauge whose labels name the version of Aliquot and of Python."""
-    labels = ["version", "python"]
-    info = Gauge("aliquot_build_info", "What runs here; always 1.", labels, registry=registry)
+    info = Gauge(*catalogue.BUILD_INFO.declared, registry=registry)
     info.labels(__version__, platform.python_version()).set(1)

@@ -13,15 +13,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
 
 from aliquot import certificates
 from aliquot.errors import ApiError, UnreachableError
-from aliquot.json import Body
 from aliquot.kube.api.client import Client
+from aliquot.kube.api.reviews import may, user_of
 
-_TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"
-_ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _ALLOWED_SECONDS = 60.0
 """How long a yes is believed: Prometheus asks once or twice a minute."""
 _REFUSED_SECONDS = 10.0
@@ -66,30 +63,13 @@ class MetricsAuth:
         return found
 
     async def _ask(self, token: str, path: str) -> Verdict:
-        review = await self.client.post(
-            _TOKEN_REVIEWS, _review("authentication", "TokenReview", {"token": token})
-        )
-        status: Body = review.get("status") or {}
-        if not status.get("authenticated"):
+        user = await user_of(self.client, token)
+        if user is None:
             return HTTPStatus.UNAUTHORIZED, "the API server does not know this token"
-        user: Body = status.get("user") or {}
-        spec: dict[str, Any] = {
-            "user": user.get("username", ""),
-            "uid": user.get("uid", ""),
-            "groups": user.get("groups") or [],
-            "extra": user.get("extra") or {},
-            "nonResourceAttributes": {"path": path, "verb": "get"},
-        }
-        review = await self.client.post(
-            _ACCESS_REVIEWS, _review("authorization", "SubjectAccessReview", spec)
-        )
-        if (review.get("status") or {}).get("allowed"):
+        asked = {"nonResourceAttributes": {"path": path, "verb": "get"}}
+        if await may(self.client, user, asked):
             return ALLOWED
-        return HTTPStatus.FORBIDDEN, f"{spec['user']} may not get {path}"
-
-
-def _review(group: str, kind: str, spec: Body) -> Body:
-    return {"apiVersion": f"{group}.k8s.io/v1", "kind": kind, "spec": spec}
+        return HTTPStatus.FORBIDDEN, f"{user['user']} may not get {path}"
 
 
 def serving_context() -> ssl.SSLContext:

@@ -19,6 +19,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from aliquot.errors import InputError
+from aliquot.kube.observe.decision_log import DecisionLog, answer
 from aliquot.kube.observe.health import Check, Health
 from aliquot.kube.observe.metrics_auth import MetricsAuth, serving_context
 from aliquot.listener import Limits, listening
@@ -29,9 +30,11 @@ _INDEX = """\
 /healthz           the same as /livez
 /metrics           for Prometheus
 /debug/invariants  what the last check of the ledger found
+/debug/decisions   what was decided, a line each (?pod=namespace/name, ?limit=100)
 """
 _OPEN = ("/", "/livez", "/healthz", "/readyz")
 """The paths that need no token: kubelets have none."""
+_LONGEST_NUMBER = 9
 LIMITS = Limits(connections=256)
 """A kubelet and some Prometheus servers need a handful of connections."""
 
@@ -47,6 +50,8 @@ class Probes:
         host: str | None = None,
         limits: Limits = LIMITS,
         auth: MetricsAuth | None = None,
+        decision_log: DecisionLog | None = None,
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
         """With `auth`, all but the probes is protected, and everything is served over TLS."""
         self.port = port
@@ -56,6 +61,7 @@ class Probes:
         self._host = host
         self._limits = limits
         self._auth = auth
+        self._decision_log, self._leads = decision_log or DecisionLog(), leads
         self._scrape = asyncio.Lock()
 
     async def run(self) -> None:
@@ -83,6 +89,7 @@ class Probes:
                 web.get("/readyz", _handler("readyz", self._health.ready)),
                 web.get("/metrics", self._metrics),
                 web.get("/debug/invariants", self._invariants),
+                web.get("/debug/decisions", self._decisions),
             ]
         )
         return application
@@ -113,6 +120,16 @@ class Probes:
         if found is not None:
             body = {"checkedAt": found.at, "violations": found.violations}
         return web.Response(body=msgspec.json.encode(body), content_type="application/json")
+
+    async def _decisions(self, request: web.Request) -> web.Response:
+        """A line for each decision, after one that says whether this replica leads."""
+        limit = request.query.get("limit", "0")
+        if not limit.isdecimal() or len(limit) > _LONGEST_NUMBER:
+            text = "limit: not a number of decisions\n"
+            return web.Response(status=HTTPStatus.BAD_REQUEST, text=text)
+        lines = self._decision_log.lines(request.query.get("pod", ""), int(limit))
+        body = b"\n".join([*answer(lines, self._leads()), b""])
+        return web.Response(body=body, content_type="application/x-ndjson")
 
 
 def _handler(name: str, checks: Callable[[], list[Check]]) -> Callable[[web.Request], Any]:

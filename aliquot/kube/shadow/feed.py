@@ -25,8 +25,8 @@ from aliquot.engine import (
     PodSet,
     Reason,
 )
-from aliquot.kube.control.feed import Feed
-from aliquot.kube.control.write_results import BindRefused
+from aliquot.kube.exchange.write_results import BindRefused
+from aliquot.kube.intake.feed import Feed
 
 PATIENCE = 10 * SECOND
 """How long a decision stays in the books: far longer than a scheduler takes to bind a pod."""

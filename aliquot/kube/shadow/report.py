@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 from aliquot.dialects.core.times import moment, seconds
 from aliquot.engine import SECOND, Evict
 from aliquot.json import Body
+from aliquot.kube.observe import catalogue
 from aliquot.kube.shadow.comparison import Comparison, Difference, Opinion, Verdict, Word
 from aliquot.kube.shadow.shadow import Shadow
 
@@ -95,24 +96,18 @@ class ShadowCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """All series, as of now."""
         tally = self._comparison.tally
-        compared = CounterMetricFamily(
-            "aliquot_shadow_pods", "Pods compared, by what came of it.", labels=["verdict"]
-        )
+        compared = CounterMetricFamily(*catalogue.SHADOW_PODS.family)
         for verdict in Verdict:
             compared.add_metric([verdict.value], tally.verdicts[verdict])
         yield compared
-        evictions = CounterMetricFamily(
-            "aliquot_shadow_evictions", "Pods that it would have evicted.", labels=["reason"]
-        )
+        evictions = CounterMetricFamily(*catalogue.SHADOW_EVICTIONS.family)
         for reason, number in dict(tally.evictions).items():
             evictions.add_metric([reason], number)
         yield evictions
-        words = "Seconds by which it would have started pods earlier, all together."
-        earlier = tally.earlier_total / SECOND
-        yield CounterMetricFamily("aliquot_shadow_earlier_seconds", words, earlier)
-        waiting = GaugeMetricFamily(
-            "aliquot_shadow_pending_pods", "Pods that wait, by what it would do.", labels=["would"]
-        )
+        earlier = CounterMetricFamily(*catalogue.SHADOW_EARLIER.family)
+        earlier.add_metric([], tally.earlier_total / SECOND)
+        yield earlier
+        waiting = GaugeMetricFamily(*catalogue.SHADOW_PENDING.family)
         now = Counter(each.word for each in list(self._comparison.opinions.values()))
         for word in Word:
             waiting.add_metric([word.value], now[word])

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from aliquot.collector import paused_collector
 from aliquot.kube.api.access import Access
 from aliquot.kube.api.client import Client
-from aliquot.kube.control.sharing_mode import one_policy
+from aliquot.kube.intake.sharing_mode import one_policy
 from aliquot.kube.observe.background_loop import BackgroundLoop
 from aliquot.kube.observe.health import Health
 from aliquot.kube.observe.metrics import Metrics

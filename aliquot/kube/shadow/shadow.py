@@ -17,8 +17,8 @@ from aliquot.dialects.core.objects import PodWire
 from aliquot.engine import Engine, Pod
 from aliquot.kube.api.backoff import pause
 from aliquot.kube.api.client import Client
-from aliquot.kube.control.intake import Intake
 from aliquot.kube.control.rounds import Rounds, steady_clock
+from aliquot.kube.intake.intake import Intake
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.kube.shadow.comparison import Comparison
 from aliquot.kube.shadow.feed import ShadowFeed

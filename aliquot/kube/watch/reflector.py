@@ -311,7 +311,10 @@ class Reflector(Generic[Object]):
         self._known.begin()
         for name in self._known.end():
             self._listener.gone(name)
-        self._warn("not served", "")
+        if self.resource.foreign:
+            self._log.debug("this kind is not served")
+        else:
+            self._warn("not served", "its definition is not installed")
         self._sync()
         return self._pace.absent_seconds * random.uniform(0.9, 1.0)
 

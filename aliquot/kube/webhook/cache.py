@@ -8,12 +8,15 @@ verdict sees one consistent state.
 
 from aliquot.dialects import policy
 from aliquot.dialects.configuration import Configuration, system_namespaces
+from aliquot.dialects.core.gpu_models import GpuModels
 from aliquot.dialects.core.manifest import Key, Manifest, key
 from aliquot.dialects.kep9 import quotas
+from aliquot.dialects.koordinator import admission, profiles
 from aliquot.dialects.nos.cards import Cards
 from aliquot.dialects.policy import Choice
 from aliquot.dialects.quota_index import QuotaIndex, Special, build
 from aliquot.dialects.volcano import queues
+from aliquot.engine import Quota
 from aliquot.errors import InputError
 from aliquot.json import Body
 from aliquot.kube.watch.valid_objects import ValidObjects
@@ -22,8 +25,8 @@ from aliquot.kube.webhook.usage import Usage
 from aliquot.mirror.validity import check_by_itself
 from aliquot.validation.capacity import Capacity
 
-QUOTA_KINDS = {*quotas.KINDS, queues.KIND}
-"""The kinds of quotas and queues."""
+QUOTA_KINDS = {*quotas.KINDS, queues.KIND, profiles.KIND}
+"""The kinds of quotas and queues, and of profiles, which keep some of them."""
 
 
 class Cache:
@@ -32,7 +35,14 @@ class Cache:
     def __init__(self, settings: Configuration, named_policy: str | None = None) -> None:
         self.settings = settings
         gpu = settings.gpu
-        self.cards = Cards(gpu.memory_gb, gpu.memory_gb_by_model, counted=True, shared=True)
+        groups = {value: group for group, values in gpu.models.items() for value in values}
+        self.cards = Cards(
+            gpu.memory_gb,
+            gpu.memory_gb_by_model,
+            counted=True,
+            shared=True,
+            models=GpuModels(groups, named=None),
+        )
         self.capacity = Capacity(self.cards)
         self.index = Index()
         self.usage = Usage(self.cards)
@@ -46,13 +56,24 @@ class Cache:
         self._policy = named_policy or policy.configured(settings)
         self._system = system_namespaces(settings)
         self._quota_index: QuotaIndex | None = None
+        self._admitting: list[tuple[Manifest, Quota]] | None = None
 
     @property
     def quota_index(self) -> QuotaIndex:
         """The quotas and queues, with parents, children and namespaces."""
         if self._quota_index is None:
-            self._quota_index = build(self.quotas, self.special(), self._system)
+            self._quota_index = build(
+                self.quotas, self.special(), self._system, models=self.cards.models
+            )
         return self._quota_index
+
+    @property
+    def admitting(self) -> list[tuple[Manifest, Quota]]:
+        """The quotas that limit which pods are let in."""
+        if self._admitting is None:
+            pairs = self.quota_index.pairs
+            self._admitting = [each for each in pairs if admission.limits(*each) is not None]
+        return self._admitting
 
     def special(self, *coming: Manifest) -> Special:
         """The built-in quotas of the policy, as it is once the coming objects exist."""
@@ -115,7 +136,7 @@ class Cache:
     def _put_in_force(self, changed: Key) -> None:
         """Bring what is derived from the object of a key up to date."""
         if changed[0] in QUOTA_KINDS:
-            self._quota_index = None
+            self._quota_index = self._admitting = None
             return
         found = self._others.in_force(changed)
         if found is None:

@@ -22,6 +22,7 @@ from aliquot.engine import quantity
 from aliquot.errors import InputError
 from aliquot.json import Body
 from aliquot.kube.webhook.cache import Cache
+from aliquot.kube.webhook.tree_affinity import tree_affinity
 from aliquot.mirror.group_membership import namespace_queue
 
 Place = tuple[str, ...]
@@ -102,7 +103,9 @@ def _gpu_quota(cache: Cache, manifest: Manifest, is_new: bool) -> Iterator[Defau
 
 
 def _pod(cache: Cache, manifest: Manifest, is_new: bool) -> Iterator[Default]:
-    """Requests and limits of a pod that shares GPUs, by the defaults of its namespace's quota."""
+    """What a pod that shares GPUs asks for by default; and the nodes of its quota's tree."""
+    if is_new:
+        yield from tree_affinity(cache, manifest)
     wanted = read_request(manifest.metadata, manifest)
     gpu_quota = list(cache.index.find((gpu_quotas.KIND, manifest.namespace)))
     if wanted is None or not gpu_quota or not is_new:

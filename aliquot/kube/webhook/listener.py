@@ -19,7 +19,7 @@ from aliquot.kube.api.resource import (
     RESOURCE_QUOTAS,
     Resource,
 )
-from aliquot.kube.control.objects import body_of, manifest_of, name_of, shape_of
+from aliquot.kube.intake.objects import body_of, manifest_of, name_of, shape_of
 from aliquot.kube.watch.known_names import Name
 from aliquot.kube.watch.reflector import Reflector
 from aliquot.kube.watch.valid_objects import PLACE

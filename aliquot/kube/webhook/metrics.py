@@ -6,6 +6,7 @@ registry is not the global one.
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
+from aliquot.kube.observe import catalogue
 from aliquot.kube.observe.metrics import build_info
 from aliquot.kube.webhook.review import AdmissionRequest
 from aliquot.kube.webhook.verdict import JUDGED
@@ -21,23 +22,12 @@ class Metrics:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         build_info(self.registry)
-        self.reviews = Counter(
-            "aliquot_admission_reviews_total",
-            "Writes judged.",
-            ["kind", "operation", "result"],
-            registry=self.registry,
-        )
+        self.reviews = Counter(*catalogue.ADMISSION_REVIEWS.declared, registry=self.registry)
         self.duration = Histogram(
-            "aliquot_admission_duration_seconds",
-            "Time to answer.",
-            ["kind"],
-            buckets=_SECONDS,
-            registry=self.registry,
+            *catalogue.ADMISSION_DURATION.declared, buckets=_SECONDS, registry=self.registry
         )
         self.certificate_expiry = Gauge(
-            "aliquot_webhook_certificate_expiry_seconds",
-            "When the certificate in use ends, in seconds since 1970.",
-            registry=self.registry,
+            *catalogue.CERTIFICATE_EXPIRY.declared, registry=self.registry
         )
 
     def count(self, request: AdmissionRequest, result: str, seconds: float) -> None:

@@ -8,7 +8,6 @@ from aliquot.dialects.kep9 import quotas
 from aliquot.dialects.volcano import queues
 from aliquot.engine import Amounts
 from aliquot.errors import InputError
-from aliquot.kube.webhook.cache import QUOTA_KINDS
 
 
 def new_errors(
@@ -23,13 +22,13 @@ def _existed(finding: Finding, before: list[Finding], eased: bool) -> bool:
     """Is a finding not new? If the bounds are eased, nor is one on the same field as before."""
     if finding in before:
         return True
-    where = (finding.object, finding.field)
-    return eased and any((each.object, each.field) == where for each in before)
+    where = (finding.severity, finding.object, finding.field)
+    return eased and any((e.severity, e.object, e.field) == where for e in before)
 
 
 def _is_eased(old: Manifest | None, new: Manifest | None) -> bool:
     """Does no bound of a quota increase, so that no sum over quotas can increase?"""
-    if old is None or new is None or new.kind not in QUOTA_KINDS:
+    if old is None or new is None or new.kind not in (*quotas.KINDS, queues.KIND):
         return False
     read = queues.queue if new.kind == queues.KIND else quotas.quota
     try:

@@ -25,7 +25,7 @@ _MIRROR = "kubernetes.io/config.mirror"
 
 def node_named(cache: Cache, request: AdmissionRequest, new: Manifest | None) -> Iterator[Finding]:
     """A pod of a quota may not be created with a node."""
-    node = _node(request.new)
+    node = node_of(request.new)
     if new is None or new.kind != "Pod" or not node:
         return
     if _MIRROR in (new.metadata.annotations or {}):
@@ -44,7 +44,7 @@ def node_named(cache: Cache, request: AdmissionRequest, new: Manifest | None) ->
 def judge_resize(cache: Cache, request: AdmissionRequest) -> Verdict:
     """A resize must not raise a quota, or one above it, beyond its max."""
     new = checked(read_object(request.new)).manifest
-    if new is None or not _node(request.new):
+    if new is None or not node_of(request.new):
         return ALLOWED
     try:
         wants, owner = cache.usage.requests(new), owner_of(new)
@@ -77,7 +77,8 @@ def _refusal(
     )
 
 
-def _node(body: Body | None) -> str:
+def node_of(body: Body | None) -> str:
+    """The node that a pod is bound to, or names; empty if there is none."""
     spec = (body or {}).get("spec")
     node = spec.get("nodeName") if isinstance(spec, dict) else None
     return node if isinstance(node, str) else ""

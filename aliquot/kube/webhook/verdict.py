@@ -4,7 +4,7 @@ A write is refused only for errors that it causes: what the rules find after it 
 what they find before it, so that an existing error in another object never refuses a valid write.
 Both times the written object comes last, so that a sum that is too high is reported on it. Whether
 a pod fits its quota is not decided here: the scheduler does that, and the pod waits. Only what goes
-past the scheduler is (see `past_the_scheduler`).
+past the scheduler is (see `past_the_scheduler`), and what a quota says that it does not admit.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,12 @@ from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import VOLCANO_JOBS, Manifest
 from aliquot.dialects.core.objects import PodWire
 from aliquot.dialects.tensor_fusion import quotas as gpu_quotas
-from aliquot.dialects.volcano import gangs
+from aliquot.dialects.volcano import gangs, hyper_nodes
 from aliquot.kube.webhook.cache import QUOTA_KINDS, Cache
+from aliquot.kube.webhook.gpu_growth import gpu_growth
 from aliquot.kube.webhook.new_findings import new_errors
 from aliquot.kube.webhook.past_the_scheduler import RESIZE, judge_resize, node_named
+from aliquot.kube.webhook.quota_admission import not_admitted
 from aliquot.kube.webhook.related_objects import related_objects
 from aliquot.kube.webhook.request_objects import PLACE, RequestObject, checked, read_object
 from aliquot.kube.webhook.review import ALLOWED, AdmissionRequest, Verdict
@@ -25,7 +27,7 @@ from aliquot.mirror.store import Change
 from aliquot.validation import history, pod_specs, pods_and_queues, pods_in_the_way
 from aliquot.validation.history import State
 
-OWN_KINDS = {*QUOTA_KINDS, gangs.KIND, gpu_quotas.KIND}
+OWN_KINDS = {*QUOTA_KINDS, gangs.KIND, hyper_nodes.KIND, gpu_quotas.KIND}
 """Aliquot's own kinds: no other component validates them."""
 JUDGED = {*OWN_KINDS, "Pod", "Job"}
 """The kinds that rules exist for; of the kinds named Job, only Volcano's."""
@@ -50,6 +52,8 @@ def judge(cache: Cache, request: AdmissionRequest) -> Verdict:
     malformed, found = _after(cache, old.manifest, new)
     if request.operation == "CREATE":
         found += [*_conflicts(cache, new.manifest), *node_named(cache, request, new.manifest)]
+    found += gpu_growth(cache, request, old.manifest, new.manifest)
+    found += not_admitted(cache, old.manifest, new.manifest)
     errors = [each for each in (*malformed, *found) if each.severity == "error"]
     if errors:
         before = [*old.problems, *_before(cache, old.manifest, new.manifest)]

@@ -1,6 +1,7 @@
 """The initial status of a new object: written here, not taken from the request."""
 
-from aliquot.dialects.workloads import JOB_UID, job_labels
+from aliquot.dialects.core.labels import JOB_UID
+from aliquot.dialects.workloads import job_labels
 from aliquot.json import Body, fresh
 from aliquot.server.kinds import definitions
 from aliquot.server.kinds.kind import Kind

@@ -8,7 +8,7 @@ for a binding waits for what is written last: the annotation of the claim.
 from collections.abc import Iterable
 from http import HTTPStatus
 
-from aliquot.dialects.core.volumes import BIND_COMPLETED, SELECTED_NODE
+from aliquot.dialects.core.storage.volumes import BIND_COMPLETED, SELECTED_NODE
 from aliquot.errors import RefusalError
 from aliquot.json import Body
 from aliquot.server.api import Api, Edit

@@ -8,9 +8,9 @@ chooses as well.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from aliquot.dialects.core import volumes as dialect
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.manifest import Manifest, read
+from aliquot.dialects.core.storage import volumes as dialect
 from aliquot.engine import PersistentVolume, VolumeClaim, fits, offers
 from aliquot.errors import InputError
 from aliquot.json import Body

@@ -4,7 +4,7 @@ The controllers write the very annotations of Kubernetes' own: schedulers and pr
 them.
 """
 
-from aliquot.dialects.core.volumes import IS_DEFAULT
+from aliquot.dialects.core.storage.volumes import IS_DEFAULT
 from aliquot.json import Body
 from aliquot.server.storage.store import Store
 

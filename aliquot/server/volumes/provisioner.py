@@ -7,7 +7,7 @@ that node alone.
 
 from collections.abc import Mapping, Sequence
 
-from aliquot.dialects.core.volumes import NO_PROVISIONER
+from aliquot.dialects.core.storage.volumes import NO_PROVISIONER
 from aliquot.json import Body
 from aliquot.server.volumes.keys import HOST, PROVISIONED_BY, ZONE, class_of
 

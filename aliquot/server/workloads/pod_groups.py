@@ -8,7 +8,13 @@ a user wrote is used as it is; one of a deleted owner of the same name must be g
 from http import HTTPStatus
 
 from aliquot.dialects.core.documents import Document
-from aliquot.dialects.core.manifest import VOLCANO_GROUP, VOLCANO_JOBS, Manifest, read
+from aliquot.dialects.core.manifest import (
+    MADE_BY_ALIQUOT,
+    VOLCANO_GROUP,
+    VOLCANO_JOBS,
+    Manifest,
+    read,
+)
 from aliquot.dialects.volcano.made_groups import group_name, pod_group
 from aliquot.dialects.volcano.objects import GangJobWire
 from aliquot.dialects.volcano.queues import DEFAULT
@@ -116,8 +122,12 @@ class PodGroups:
         return group.deleting or bool(gone)
 
     async def _delete(self, group: Entry, uid: str) -> None:
-        kind = self._kind()
-        if kind is None or group.deleting or controller(group.read()) != uid:
+        """Delete a group that Volcano would have made; the control plane keeps its own."""
+        kind, body = self._kind(), group.read()
+        labels = body["metadata"].get("labels") or {}
+        if MADE_BY_ALIQUOT.items() <= labels.items():
+            return
+        if kind is None or group.deleting or controller(body) != uid:
             return
         options = DeleteOptions(preconditions=Preconditions(uid=group.uid))
         await self._api.delete(kind, group.namespace, group.name, options)

@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from aliquot.dialects.crds import definitions
+from aliquot.dialects.frameworks.table import FRAMEWORKS
 from aliquot.json import Body
 from tests.cluster.api.kubectl import Kubectl
 from tests.cluster.api.objects import thing
@@ -16,6 +17,8 @@ from tests.cluster.conftest import Unique, established
 
 DUMPED_KINDS = "nodes,namespaces,pods,priorityclasses,resourcequotas,poddisruptionbudgets,aliquot"
 _EXAMPLES = Path(__file__).parents[3] / "examples"
+_NOT_SERVED = {"aliquot.dev", *(each.group for each in FRAMEWORKS if each.group != "batch")}
+"""Groups of kinds that no server has of us: those of simulations, and of job frameworks."""
 _OURS = {body["metadata"]["name"]: body for body in definitions()}
 
 
@@ -77,7 +80,7 @@ def _documents() -> dict[str, list[Body]]:
         found[str(file.relative_to(_EXAMPLES))] = [
             body
             for body in yaml.safe_load_all(file.read_text())
-            if body and not body["apiVersion"].startswith("aliquot.dev/")
+            if body and body["apiVersion"].partition("/")[0] not in _NOT_SERVED
         ]
     return {name: bodies for name, bodies in found.items() if bodies}
 

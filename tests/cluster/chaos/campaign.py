@@ -6,11 +6,16 @@ import math
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path
 from statistics import median
 
+from prometheus_client.parser import text_string_to_metric_families
+
+from aliquot.kube.observe import catalogue
+from aliquot.kube.observe.catalogue import Metric
 from tests.cluster.chaos.faults import FAULTS, MIXABLE
 from tests.cluster.chaos.stage import RestartableServer, Stage
 from tests.cluster.chaos.world import Name, World
@@ -171,25 +176,27 @@ async def _differences(stage: Stage) -> Iterator[str]:
     said = await stage.metrics(await stage.leader())
     if not said:
         return iter(["the leader's metrics do not answer"])
-    word = "queue" if stage.world.name == "queues" else "quota"
-
-    def differ() -> Iterator[str]:
-        for name, used in stage.checker.used().items():
-            shown = _shown(said, word, name)
-            if round((shown or 0) * 1000) != used * 1000:
-                yield f"{word} {name} holds {used} cpu, the scheduler says {shown}"
-        if said.get("aliquot_invariant_violations", 0.0):
-            yield f"{said['aliquot_invariant_violations']:.0f} violations of invariants"
-
-    return differ()
+    queues = stage.world.name == "queues"
+    metric = catalogue.QUEUE_USED if queues else catalogue.QUOTA_USED
+    return differences(said, stage.checker.used(), metric)
 
 
-def _shown(said: dict[str, float], word: str, name: str) -> float | None:
-    for full in (name, f"{name}/{name}", f"t-1/{name}"):
-        key = f'aliquot_{word}_used{{{word}="{full}",resource="cpu"}}'
-        if key in said:
-            return said[key]
-    return None
+def differences(said: str, used: Mapping[str, Fraction], metric: Metric) -> Iterator[str]:
+    """Where what the cluster holds, by team, is not what the metrics of a replica say."""
+    families = text_string_to_metric_families(said)
+    samples = [each for family in families for each in family.samples]
+    word = metric.labels[0]
+    shown = {
+        each.labels[word].rpartition("/")[2]: each.value
+        for each in samples
+        if each.name == metric.name and each.labels["resource"] == "cpu"
+    }
+    for name, amount in used.items():
+        if round(shown.get(name, 0) * 1000) != amount * 1000:
+            yield f"{word} {name} holds {amount} cpu, the scheduler says {shown.get(name)}"
+    for each in samples:
+        if each.name == catalogue.INVARIANT_VIOLATIONS.name and each.value:
+            yield f"{each.value:.0f} violations of invariants"
 
 
 # The table.

@@ -23,7 +23,7 @@ from typing import Any
 _CLOCKED = (
     "aliquot.kube.leader.leader_election",
     "aliquot.kube.observe.health",
-    "aliquot.kube.control.pod_status",
+    "aliquot.kube.execution.pod_status",
 )
 """The modules that look at the date."""
 _WRONG = struct.Struct("d")

@@ -1,15 +1,21 @@
 """The checker itself: it must notice each thing that it is there to notice, and nothing else."""
 
 import json
+from fractions import Fraction
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import generate_latest
 
+from aliquot.engine import QueueSummary, QuotaSummary
 from aliquot.json import Body
+from aliquot.kube.observe import catalogue
+from aliquot.kube.observe.metrics import Metrics
+from aliquot.kube.observe.metrics_snapshot import MetricsSnapshot
 from tests.build.manifests import ready_node
-from tests.cluster.chaos.campaign import Round, describe, save, table
+from tests.cluster.chaos.campaign import Round, describe, differences, save, table
 from tests.cluster.chaos.checker import Checker
 from tests.cluster.chaos.faults import FAULTS, MIXABLE
 from tests.cluster.chaos.world import PRIORITIES, World
@@ -357,3 +363,22 @@ def test_the_table_has_a_row_for_each_fault(tmp_path: Path) -> None:
 
 def test_what_may_be_mixed_is_a_fault() -> None:
     assert set(MIXABLE) <= FAULTS.keys()
+
+
+@pytest.mark.parametrize("word", ["quota", "queue"])
+def test_the_books_of_a_scheduler_are_read_from_its_metrics(word: str) -> None:
+    metric = {"quota": catalogue.QUOTA_USED, "queue": catalogue.QUEUE_USED}[word]
+    metrics, used = Metrics(), {"cpu": 2500}
+    quota = QuotaSummary("t-1/t-1", None, {}, {}, used, used, {}, {}, {}, {})
+    queue = QueueSummary("t-1", 1, {}, used, {})
+    metrics.snapshot = MetricsSnapshot([quota], [queue] if word == "queue" else [])
+    said = generate_latest(metrics.registry).decode()
+    assert list(differences(said, {"t-1": Fraction(5, 2), "t-2": Fraction(0)}, metric)) == []
+    wrong = {"t-1": Fraction(2), "t-2": Fraction(1)}
+    assert list(differences(said, wrong, metric)) == [
+        f"{word} t-1 holds 2 cpu, the scheduler says 2.5",
+        f"{word} t-2 holds 1 cpu, the scheduler says None",
+    ]
+    metrics.invariant_violations.set(3)
+    said = generate_latest(metrics.registry).decode()
+    assert list(differences(said, {}, metric)) == ["3 violations of invariants"]

@@ -15,8 +15,10 @@ list watch: elasticquotas.scheduling.x-k8s.io podgroups.scheduling.x-k8s.io
 list watch: elasticquotas.scheduling.sigs.k8s.io podgroups.scheduling.sigs.k8s.io
 list watch: elasticquotas.nos.nebuly.com compositeelasticquotas.nos.nebuly.com
 list watch: elasticquotas.nos.nebuly.ai compositeelasticquotas.nos.nebuly.ai
+list watch: elasticquotaprofiles.quota.koordinator.sh
 list watch: gpuresourcequotas.tensor-fusion.ai gpus.tensor-fusion.ai
 list watch: queues.scheduling.volcano.sh podgroups.scheduling.volcano.sh jobs.batch.volcano.sh
+list watch: hypernodes.topology.volcano.sh
 """
 
 SCHEDULER = (
@@ -37,6 +39,10 @@ patch: elasticquotas/status.nos.nebuly.ai compositeelasticquotas/status.nos.nebu
 patch: gpuresourcequotas/status.tensor-fusion.ai gpus/status.tensor-fusion.ai
 patch: queues/status.scheduling.volcano.sh podgroups/status.scheduling.volcano.sh
 patch: jobs/status.batch.volcano.sh
+list watch: jobs.batch pytorchjobs.kubeflow.org tfjobs.kubeflow.org mpijobs.kubeflow.org
+list watch: xgboostjobs.kubeflow.org paddlejobs.kubeflow.org jaxjobs.kubeflow.org
+list watch: rayclusters.ray.io jobsets.jobset.x-k8s.io leaderworkersets.leaderworkerset.x-k8s.io
+create patch: podgroups.scheduling.volcano.sh
 create: leases.coordination.k8s.io@home
 get update: leases.coordination.k8s.io=aliquot-scheduler@home
 """
@@ -45,7 +51,8 @@ get update: leases.coordination.k8s.io=aliquot-scheduler@home
 OPTIONAL = {
     "aliquot-scheduler-deletion": "delete: pods",
     "aliquot-scheduler-koordinator": (
-        "create patch: elasticquotas.scheduling.x-k8s.io elasticquotas.scheduling.sigs.k8s.io"
+        "create patch: elasticquotas.scheduling.x-k8s.io elasticquotas.scheduling.sigs.k8s.io\n"
+        "patch: elasticquotaprofiles.quota.koordinator.sh"
     ),
     "aliquot-scheduler-queues": "create: queues.scheduling.volcano.sh",
 }

@@ -1,8 +1,10 @@
 """The Helm chart says what `aliquot manifests` says: checked by Helm itself where there is one."""
 
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from aliquot.kube.install.all_objects import objects
 from aliquot.kube.install.installation import Installation
 
 ROOT = Path(__file__).parents[3]
+CHART = ROOT / "charts" / "aliquot"
 KEPT = "helm.sh/resource-policy"
 needs_helm = pytest.mark.skipif(
     shutil.which("helm") is None, reason="NOT run: there is no helm on the PATH"
@@ -59,6 +62,53 @@ def same(charted: dict[tuple[str, str], Body], installation: Installation) -> No
             if each["kind"] == "ConfigMap":
                 each["data"] = {name: yaml.safe_load(text) for name, text in each["data"].items()}
         assert body == expected[key], key
+
+
+def test_monitoring_is_off_and_what_the_command_prints_when_it_is_on() -> None:
+    """Without Helm: its few actions in this part are plain enough to be filled in here."""
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    switches = [values["metrics"][each] for each in ("serviceMonitor", "rules", "dashboard")]
+    assert [each["enabled"] for each in switches] == [False] * 3
+    text = (CHART / "templates" / "monitoring.yaml").read_text()
+    text = re.sub(r"^ *\{\{- with .*?\{\{- end }}\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^ +\{\{- if .*?\{\{- end }}\n", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^\{\{- .*}}\n", "", text, flags=re.MULTILINE)
+    found = yaml.safe_load_all(re.sub(r"\{\{ ?(.*?) ?}}", lambda at: _filled(at[1], values), text))
+    assert by_name(found) == by_name(
+        each for each in objects(Installation(), ["monitoring"]) if each["kind"] != "Namespace"
+    )
+
+
+def _filled(action: str, values: Body) -> str:
+    """What an action of a template becomes."""
+    if action == ".Release.Namespace":
+        return "aliquot-system"
+    if action == "`{{`":
+        return "{{"
+    if found := re.fullmatch(r'\.Files\.Get "(.*)" \| indent 4', action):
+        return textwrap.indent((CHART / found[1]).read_text(), " " * 4)
+    found = re.fullmatch(r"\.Values\.([\w.]+)(?: \| quote)?", action)
+    if found is None:  # of Prometheus, in an annotation of an alert
+        return f"{{{{ {action} }}}}"
+    for step in found[1].split("."):
+        values = values[step]
+    return str(values)
+
+
+@needs_helm
+def test_monitoring_comes_with_its_values() -> None:
+    words = [f"metrics.{each}.enabled=true" for each in ("serviceMonitor", "rules", "dashboard")]
+    found = rendered("--set", ",".join([*words, "metrics.rules.labels.release=prometheus"]))
+    expected = by_name(objects(Installation(), ["monitoring"]))
+    for key in (("ServiceMonitor", "aliquot"), ("ConfigMap", "aliquot-dashboard")):
+        assert found[key] == expected[key]
+    for name in ("aliquot", "aliquot-webhook"):
+        rule = found["PrometheusRule", name]
+        assert rule["metadata"]["labels"].pop("release") == "prometheus"
+        assert rule == expected["PrometheusRule", name]
+    changed = rendered("--set", f"{words[1]},metrics.rules.borrowed=40,webhook.enabled=false")
+    assert "> 40" in str(changed["PrometheusRule", "aliquot"])
+    assert ("PrometheusRule", "aliquot-webhook") not in changed
 
 
 @needs_helm

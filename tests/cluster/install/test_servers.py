@@ -49,20 +49,17 @@ def _where(api: Wire, body: Body) -> str | None:
     return None
 
 
-def test_get_eq_shows_min_max_and_used(api: Wire, installed: Kubectl) -> None:
+def test_get_eq_shows_used_min_and_max_of_each_resource(api: Wire, installed: Kubectl) -> None:
     used = {"status": {"used": {"cpu": "2", "nvidia.com/gpu": "1"}}}
     api.patch(f"{QUOTAS}/gpus/status", used).done()
     for word in ("eq", "eqs", "aliquot"):
         ran = installed("get", word)
         assert "could also match" not in ran.err
         header, row = ran.rows
-        assert header == ["NAME", "MIN", "MAX", "USED", "AGE"]
+        titles = [f"{name} {title}" for name in ("GPU", "CPU") for title in ("USED", "MIN", "MAX")]
+        assert " ".join(header) == " ".join(["NAME", *titles, "AGE"])
         assert row[0].removeprefix("elasticquota.scheduling.x-k8s.io/") == "gpus"
-        assert row[1:4] == [
-            '{"cpu":"4","nvidia.com/gpu":"2"}',
-            '{"nvidia.com/gpu":"8"}',
-            '{"cpu":"2","nvidia.com/gpu":"1"}',
-        ]
+        assert row[1:6] == ["1", "2", "8", "2", "4"]
 
 
 def test_while_nobody_answers_quotas_are_refused_and_pods_are_not(api: Wire) -> None:

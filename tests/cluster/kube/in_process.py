@@ -11,7 +11,7 @@ from aliquot.kube.api.client import Client
 from aliquot.kube.control import scheduler
 from aliquot.kube.control.operator import Operator
 from aliquot.kube.control.scheduler import Scheduler
-from aliquot.kube.control.writer import Writer
+from aliquot.kube.execution.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
 from aliquot.server.app import Settings, running
 from aliquot.server.controllers import simulated_nodes

@@ -115,6 +115,17 @@ async def test_what_goes_with_a_request() -> None:
 
 
 @story
+async def test_the_clock_of_the_server_is_that_of_its_last_answer() -> None:
+    dates = ["Wed, 21 Oct 2026 07:28:00 GMT", "in the evening"]
+    async with asking(*(says({}, 200, {"Date": each}) for each in dates)) as (client, _):
+        assert client.server_time is None
+        await client.get("/a")
+        assert client.server_time == 1_792_567_680 * 10**9
+        await client.get("/a")
+        assert client.server_time is None
+
+
+@story
 async def test_a_server_may_live_below_a_path() -> None:
     async with asking(says({})) as (client, script):
         below = Access(f"{script.url}/clusters/one", client._access.credentials)

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from aliquot.dialects.configuration import Configuration, Profile
 from aliquot.kube.api.resource import CLAIMS, PODS, VOLUMES
-from aliquot.kube.control.intake import Intake
+from aliquot.kube.intake.intake import Intake
 from tests.build.manifests import pod
 from tests.cluster.kube.scripted import Step, asking, event, mark, streams
 

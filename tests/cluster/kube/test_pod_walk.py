@@ -12,8 +12,8 @@ from typing import Any
 from aliquot.engine import Engine
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import PODS
-from aliquot.kube.control.intake import _Inbox
-from aliquot.kube.control.writer import Writer
+from aliquot.kube.execution.writer import Writer
+from aliquot.kube.intake.intake import _Inbox
 from tests.build.manifests import limited_pod
 from tests.cluster.kube.in_process import scheduling, shows
 

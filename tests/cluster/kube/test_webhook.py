@@ -15,6 +15,7 @@ from tests.build.manifests import (
     gang_job,
     gpu_quota,
     limited_pod,
+    node,
     pod,
     pod_group,
     queue,
@@ -202,13 +203,15 @@ _ENDING = {"spec": {"restartPolicy": "Never", "containers": [{"name": "a", "imag
 
 
 def test_what_goes_past_the_scheduler_is_refused(judged: Judged, ns: str, unique: Unique) -> None:
+    host = unique("n")  # a resize asks for the pod's node
+    judged.api.post("/api/v1/nodes", node(host)).done(201)
     judged.create(quota(f"{ns}/q", {"cpu": 1}, {"cpu": 2})).done(201)
     running, pods = pod(f"{ns}/p", {"cpu": 1}), f"/api/v1/namespaces/{ns}/pods"
-    bound = {**running, "spec": {**running["spec"], "nodeName": "n"}}
+    bound = {**running, "spec": {**running["spec"], "nodeName": host}}
     eventually(lambda: judged.api.post(pods, bound, dryRun="All").code == 403)
-    assert "spec.nodeName: is n, so quota" in judged.api.post(pods, bound).body["message"]
+    assert f"spec.nodeName: is {host}, so quota" in judged.api.post(pods, bound).body["message"]
     judged.api.post(pods, running).done(201)
-    judged.api.post(f"{pods}/p/binding", binding("p", "n")).done(201)
+    judged.api.post(f"{pods}/p/binding", binding("p", host)).done(201)
 
     def resize(cpu: str) -> Answer:
         containers = [{"name": "main", "resources": {"requests": {"cpu": cpu}}}]

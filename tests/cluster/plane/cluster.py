@@ -20,6 +20,7 @@ from aliquot.kube.api.resource import (
     CUSTOM,
     DEFINITIONS_OF_KINDS,
     EVENTS,
+    JOBS,
     LEASES,
     NAMESPACES,
     NODES,
@@ -40,7 +41,7 @@ from tests.cluster.plane.kubelet import Kubelet
 _PATIENCE = 60.0
 _STATEFUL_SETS = Resource("apps", "v1", "statefulsets", "StatefulSet")
 _WIPED = (
-    *(_STATEFUL_SETS, SERVICES, PODS, CLAIMS, VOLUMES, *STORAGE),
+    *(_STATEFUL_SETS, *JOBS, SERVICES, PODS, CLAIMS, VOLUMES, *STORAGE),
     *(*CUSTOM.values(), BUDGETS, RESOURCE_QUOTAS, NODES, PRIORITY_CLASSES, LEASES),
     EVENTS,
 )
@@ -166,12 +167,16 @@ class Cluster:
         return found
 
     def versions(self) -> dict[str, str]:
-        """The version of everything there is, whatever its kind."""
+        """The version of everything there is, whatever its kind; no jobs of other projects.
+
+        Nor the Service that an API server makes for itself.
+        """
         found = {}
-        for each in _RESOURCES:
+        for each in (each for each in _RESOURCES if not each.foreign):
             for body in self.wire.get(each.path()).done()["items"]:
                 about = body["metadata"]
-                if each != LEASES or about["namespace"] not in _KEPT_LEASES:
+                own = each == SERVICES and about["name"] == "kubernetes"
+                if not own and (each != LEASES or about["namespace"] not in _KEPT_LEASES):
                     found[f"{each.full_name} {about.get('namespace')}/{about['name']}"] = about[
                         "resourceVersion"
                     ]

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from aliquot.dialects.configuration import Configuration
+from aliquot.engine import Engine, Knobs
 from aliquot.errors import ApiError
 from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
@@ -141,10 +142,13 @@ class Ground:
 
     @asynccontextmanager
     async def plane(
-        self, configuration: Configuration | None = None
+        self,
+        configuration: Configuration | None = None,
+        make_engine: Callable[[str, Knobs | None], Engine] = Engine,
     ) -> AsyncIterator[ControlPlane]:
         """Run a control plane that leads."""
-        settings = plane.Settings(scheduler.Settings(configuration or Configuration()), lease=None)
+        deciding = scheduler.Settings(configuration or Configuration(), make_engine=make_engine)
+        settings = plane.Settings(deciding, lease=None)
         async with control_plane(partial(access.find, self.kubeconfig, None), settings) as made:
             yield made
 

@@ -12,7 +12,8 @@ from itertools import count
 
 import pytest
 
-from aliquot.kube.control import operator, writer
+from aliquot.kube.control import operator
+from aliquot.kube.execution import writer
 from aliquot.server.app import running
 from tests.campaign import SOAK, length
 from tests.cluster.api import binaries

@@ -108,12 +108,16 @@ def test_quotas_that_nobody_wrote_become_objects(cluster: Cluster) -> None:
         cluster.running("x/p")
         cluster.shows(OLDER, f"{MADE}/koordinator-system-quota", {"kind": "ElasticQuota"})
         cluster.shows(OLDER, default, {"status": {"used": {GPU: "2"}}})
+        cluster.apply(limited_pod("x/large", 4))
+        cluster.pending("x/large", "RuntimeExceeded")
         cluster.patch(OLDER, default, {"spec": {"max": {GPU: "3"}}})
+        cluster.pending("x/large", "QuotaMaxExceeded", "max 3")  # so the new max is known
         cluster.apply(limited_pod("x/q", 2))
         cluster.pending("x/q", "QuotaMaxExceeded", "max 3")
         cluster.shows(OLDER, default, {"spec": {"max": {GPU: "3"}}})
         cluster.patch(OLDER, default, {"spec": {"max": {GPU: "4"}}})
         cluster.running("x/q")
+        cluster.waiting("x/large")
 
 
 def test_a_parent_runs_no_pods(cluster: Cluster) -> None:

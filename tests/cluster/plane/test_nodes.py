@@ -17,8 +17,12 @@ def test_cordoned_and_tainted_nodes_get_nobody_new(cluster: Cluster) -> None:
         cluster.running("team/tolerant", on="node-2")
         cluster.patch("Node", "node-1", {"spec": {"unschedulable": None}})
         cluster.running("team/p", on="node-1")
+        here = {"kubernetes.io/hostname": "node-2"}
+        cluster.apply(limited_pod("team/waits", 1, nodeSelector=here))
+        cluster.pending("team/waits", "Unschedulable")
         cluster.patch("Node", "node-1", {"spec": {"unschedulable": True}})
         cluster.patch("Node", "node-2", {"spec": {"taints": None}})
+        cluster.running("team/waits", on="node-2")  # so both changes are known
         cluster.apply(limited_pod("team/q", 1))
         cluster.running("team/q", on="node-2")
         cluster.untouched("team/p", "team/tolerant")

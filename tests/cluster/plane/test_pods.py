@@ -2,7 +2,7 @@
 
 import time
 
-from aliquot.kube.control.pod_status import MOMENT
+from aliquot.kube.execution.pod_status import MOMENT
 from tests.build.manifests import (
     GPU,
     TENSOR_FUSION,

@@ -1,50 +1,54 @@
 """Shields for borrowed pods: nothing that a tenant can do keeps another team's guarantee away."""
 
+from pathlib import Path
+
 import pytest
 
 from aliquot.json import Body
-from tests.build.manifests import GPU, KOORDINATOR, limited_pod, namespace, queue, quota
+from tests.build.manifests import KOORDINATOR, limited_pod, namespace, queue, quota
 from tests.cluster.plane.cluster import Cluster
+from tests.cluster.plane.tenants import POLICIES, two_teams, webhook
 
 YEAR = 31_536_000
 NOT_PREEMPTIBLE = {f"{KOORDINATOR}preemptible": "false"}
 
 
 def borrower(name: str, labels: Body | None = None, **spec: object) -> Body:
-    """A pod of team-a that was bound past the scheduler."""
-    return limited_pod(f"team-a/{name}", 1, labels=labels or {}, nodeName="node-1", **spec)
+    """A pod of team-a that another scheduler binds."""
+    more = {"schedulerName": "another", **spec}
+    return limited_pod(f"team-a/{name}", 1, labels=labels or {}, **more)
 
 
-def bounds(policy: str) -> list[Body]:
-    """Of six GPUs, team-a is guaranteed one and team-b five, under this policy; both may have all.
-
-    Under `queues` that is what their queues deserve.
-    """
-    lows = {"team-a": 1, "team-b": 5}
-    if policy != "queues":
-        return [quota(f"{team}/q", {"gpu": low}, {"gpu": 6}) for team, low in lows.items()]
-    named = {team: {"scheduling.volcano.sh/queue-name": team} for team in lows}
-    return [
-        *(queue(team, capability={"gpu": 6}, deserved={GPU: low}) for team, low in lows.items()),
-        *(namespace(team, **named[team]) for team in lows),
-    ]
-
-
-@pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
-def test_no_shield_keeps_a_guarantee_away(cluster: Cluster, policy: str) -> None:
-    shields = ["budget", "two-budgets", "year", "left", "not-preemptible"]
+@pytest.mark.parametrize("there", [False, True], ids=["no-webhook", "webhook"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_no_shield_keeps_a_guarantee_away(
+    cluster: Cluster, tmp_path: Path, policy: str, there: bool
+) -> None:
     cluster.nodes(1, gpu=6)
     important = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 5}
-    cluster.apply(
-        {**important, "metadata": {"name": "important"}},
-        *bounds(policy),
-        borrower("kept", NOT_PREEMPTIBLE, priorityClassName="important"),
-        borrower("budget", {"app": "one"}),
-        borrower("two-budgets", {"app": "two"}),
-        borrower("year", terminationGracePeriodSeconds=YEAR),
-        borrower("left"),
-        borrower("not-preemptible", NOT_PREEMPTIBLE),
-    )
+    cluster.apply({**important, "metadata": {"name": "important"}}, *two_teams(policy, 1, 5))
+    with webhook(cluster, tmp_path, policy, there):
+        on_node = borrower("left", nodeName="node-1")
+        if there:
+            answer = cluster.wire.post("/api/v1/namespaces/team-a/pods", on_node)
+            assert "spec.nodeName" in answer.refused(403, "Forbidden")["message"]
+            on_node = borrower("left")
+        borrowers = [
+            borrower("kept", NOT_PREEMPTIBLE, priorityClassName="important"),
+            borrower("budget", {"app": "one"}),
+            borrower("two-budgets", {"app": "two"}),
+            borrower("year", terminationGracePeriodSeconds=YEAR),
+            borrower("not-preemptible", NOT_PREEMPTIBLE),
+        ]
+        cluster.apply(on_node, *borrowers)
+        for each in borrowers if "nodeName" in on_node["spec"] else (*borrowers, on_node):
+            cluster.bind(f"team-a/{each['metadata']['name']}", "node-1")
+        _take_back(cluster, policy)
+
+
+def _take_back(cluster: Cluster, policy: str) -> None:
+    """Team-b asks for its guarantee; all pods of team-a but the one within its min go."""
+    shields = ["budget", "two-budgets", "year", "left", "not-preemptible"]
     cluster.running("team-a/kept", *(f"team-a/{name}" for name in shields))
     cluster.budget("team-a/one", 0, minAvailable=1, selector={"matchLabels": {"app": "one"}})
     for name in ("two", "three"):
@@ -72,7 +76,7 @@ def grace(cluster: Cluster, name: str) -> int:
     return int(cluster.get("Pod", f"team-a/{name}")["metadata"]["deletionGracePeriodSeconds"])
 
 
-@pytest.mark.parametrize("policy", ["capacity", "fair", "hierarchy", "queues"])
+@pytest.mark.parametrize("policy", POLICIES)
 def test_a_resize_past_the_webhook_is_counted_and_told(cluster: Cluster, policy: str) -> None:
     cluster.nodes(1, cpu=8)
     ceiling = quota("team-a/q", {"cpu": 2}, {"cpu": 2})

@@ -7,61 +7,68 @@ webhook first, then with it.
 
 from pathlib import Path
 
-from aliquot.json import Body
-from tests.build.manifests import GPU, KOORDINATOR, labelled, limited_pod, quota, tree_quota
-from tests.cluster.api.wire import Answer
-from tests.cluster.kube.webhooks import running, unregister
+import pytest
+
+from tests.build.manifests import GPU, KOORDINATOR, limited_pod, namespace, quota, tree_quota
 from tests.cluster.plane.cluster import Cluster
+from tests.cluster.plane.tenants import POLICIES, Tenant, two_teams, uses, webhook
 
 OLDER = "ElasticQuota.scheduling.sigs.k8s.io"
 DEFAULT = "koordinator-system/koordinator-default-quota"
 SHARED = "the cluster is shared"
-CRITICAL = "system-cluster-critical"
 CLOSED = "quota team-b/b is not open to pods of namespace team-a, only to those of team-b"
+_REFUSED = {
+    "capacity": "BorrowingExhausted",
+    "fair": "BorrowingExhausted",
+    "hierarchy": "RuntimeExceeded",
+    "queues": "QueueOverDeserved",
+}
+"""Why a pod of a team waits that has all it is guaranteed, where nothing is idle."""
 
-_EDIT = "system:aggregate-to-edit"
-"""What a controller makes the role `edit` of, which does not run beside the real API server."""
 
-
-class Tenant:
-    """A user who may edit one namespace."""
-
-    def __init__(self, cluster: Cluster, namespace: str) -> None:
-        self._wire = cluster.wire
-        self.namespace = namespace
-        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-        assert self._wire.post("/api/v1/namespaces", space).code in (201, 409)
-        group = "rbac.authorization.k8s.io"
-        role = {"apiGroup": group, "kind": "ClusterRole", "name": _EDIT}
-        user = {"apiGroup": group, "kind": "User", "name": "tenant"}
-        binding = {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "tenant"},
-            "roleRef": role,
-            "subjects": [user],
-        }
-        where = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"
-        assert self._wire.post(where, binding).code in (201, 409)
-        pods = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
-        probe = limited_pod(f"{namespace}/probe")
-        cluster.until(lambda: self.call("POST", pods, probe).code != 201)
-
-    def call(self, method: str, path: str, body: Body) -> Answer:
-        own = {"Impersonate-User": "tenant", "Impersonate-Group": "system:authenticated"}
-        return self._wire.call(method, path, body, headers={**self._wire.authorization, **own})
-
-    def create(self, name: str, named: str = "") -> Answer:
-        """Send a pod, as important as a pod can be; returns what the server says."""
-        body = limited_pod(f"{self.namespace}/{name}", 1, priorityClassName=CRITICAL)
-        body = labelled(body, name=named) if named else body
-        return self.call("POST", f"/api/v1/namespaces/{self.namespace}/pods", body)
+@pytest.mark.parametrize("there", [False, True], ids=["no-webhook", "webhook"])
+@pytest.mark.parametrize("policy", POLICIES)
+def test_neither_label_nor_priority_takes_what_another_team_is_guaranteed(
+    cluster: Cluster, tmp_path: Path, policy: str, there: bool
+) -> None:
+    """Of six GPUs, team-a is guaranteed two. All of its pods have the highest priority there is."""
+    cluster.nodes(1, gpu=6)
+    cluster.apply(*two_teams(policy, 2, 4))
+    tenant, knobs = Tenant(cluster, "team-a"), {"hierarchy": {"revokeAfter": "1s"}}
+    names = ["p1", "p2", "p3"]
+    with (
+        webhook(cluster, tmp_path, policy, there),
+        cluster.scheduler("--policy", policy, **knobs),
+    ):
+        labels = ["b", "koordinator-system-quota", "koordinator-default-quota"]
+        if policy == "hierarchy":
+            for name, named in zip(("q1", "q2"), labels, strict=False):
+                answer = tenant.create(name, named)
+                if there:
+                    said = answer.refused(403, "Forbidden")["message"]
+                    assert "is not open to pods of namespace team-a" in said
+                else:
+                    cluster.pending(f"team-a/{name}", "QuotaNotAllowed")
+            labels = ["", "", "koordinator-default-quota"]
+        for name, named in zip(names, labels, strict=True):
+            tenant.create(name, named).done(201)
+        cluster.running(*(f"team-a/{name}" for name in names))
+        owners = [f"team-b/b{number}" for number in range(4)]
+        cluster.apply(*(limited_pod(owner, 1) for owner in owners))
+        cluster.running(*owners)
+        uses(cluster, policy, "team-b", 4)
+        assert len(cluster.evictions(1)) == 1
+        tenant.create("c1").done(201)
+        cluster.pending("team-a/c1", _REFUSED[policy])
+        cluster.untouched(*owners)
+        uses(cluster, policy, "team-b", 4)
 
 
 def test_what_a_tenant_can_do_where_no_webhook_looks(cluster: Cluster) -> None:
     """Neither a label nor a priority takes anything from another team, or changes the policy."""
     cluster.nodes(1, gpu=6)
     cluster.apply(
+        namespace("koordinator-system"),
         quota("team-a", {"gpu": 2}, {"gpu": 6}),
         quota("team-b/b", {"gpu": 4}, {"gpu": 6}),
         *(limited_pod(f"team-b/b{number}", 1) for number in range(4)),
@@ -108,26 +115,23 @@ def test_what_the_webhook_refuses_a_tenant(cluster: Cluster, tmp_path: Path) -> 
     )
     tenant = Tenant(cluster, "team-a")
     foreign = tenant.create("before", named="b").done(201)
-    try:
-        with running(cluster.server.kubeconfig, tmp_path, "--policy", "hierarchy"):
-            cluster.until(lambda: tenant.create("p1", named="b").code == 201)
-            for named in ("b", "koordinator-system-quota"):
-                said = tenant.create("p2", named=named).refused(403, "Forbidden")["message"]
-                assert "is not open to pods of namespace team-a" in said
-            said = tenant.create("p2", named="top").refused(403, "Forbidden")["message"]
-            assert "is a parent and holds no pods" in said
-            tenant.create("own", named="a").done(201)
-            tenant.create("default", named="koordinator-default-quota").done(201)
-            label = {"metadata": {"labels": {f"{KOORDINATOR}name": "b"}}}
-            answer = cluster.wire.patch("/api/v1/namespaces/team-a/pods/own", label)
-            assert CLOSED in answer.refused(403, "Forbidden")["message"]
-            colour = {"metadata": {"labels": {"colour": "blue"}}}
-            cluster.patch("Pod", f"team-a/{foreign['metadata']['name']}", colour)
-            path = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/{}/elasticquotas/{}"
-            answer = cluster.wire.delete(path.format("team-a", "a"))
-            assert "it is the quota of Pod" in answer.refused(403, "Forbidden")["message"]
-            cluster.delete("Pod", "team-a/own")
-            cluster.delete(OLDER, "team-b/b")
-            cluster.until(lambda: cluster.wire.delete(path.format("team-a", "a")).code != 200)
-    finally:
-        unregister(cluster.wire)
+    with webhook(cluster, tmp_path, "hierarchy", True):
+        cluster.until(lambda: tenant.create("p1", named="b").code == 201)
+        for named in ("b", "koordinator-system-quota"):
+            said = tenant.create("p2", named=named).refused(403, "Forbidden")["message"]
+            assert "is not open to pods of namespace team-a" in said
+        said = tenant.create("p2", named="top").refused(403, "Forbidden")["message"]
+        assert "is a parent and holds no pods" in said
+        tenant.create("own", named="a").done(201)
+        tenant.create("default", named="koordinator-default-quota").done(201)
+        label = {"metadata": {"labels": {f"{KOORDINATOR}name": "b"}}}
+        answer = cluster.wire.patch("/api/v1/namespaces/team-a/pods/own", label)
+        assert CLOSED in answer.refused(403, "Forbidden")["message"]
+        colour = {"metadata": {"labels": {"colour": "blue"}}}
+        cluster.patch("Pod", f"team-a/{foreign['metadata']['name']}", colour)
+        path = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/{}/elasticquotas/{}"
+        answer = cluster.wire.delete(path.format("team-a", "a"))
+        assert "it is the quota of Pod" in answer.refused(403, "Forbidden")["message"]
+        cluster.delete("Pod", "team-a/own")
+        cluster.delete(OLDER, "team-b/b")
+        cluster.until(lambda: cluster.wire.delete(path.format("team-a", "a")).code != 200)

@@ -123,7 +123,10 @@ def test_a_closed_queue_starts_nobody(cluster: Cluster) -> None:
     cluster.apply(queue("q1"), queue("q2"), member("a/a1", "q1", 1))
     with cluster.scheduler():
         cluster.running("a/a1")
+        cluster.apply(member("a/large", "q1", 5))
+        cluster.pending("a/large", "Unschedulable")
         cluster.patch("Queue", "q1", {"status": {"state": "Closed"}}, "status")
+        cluster.pending("a/large", "QueueClosed", "q1")  # so the new state is known
         cluster.apply(member("b/b1", "q2", 1), member("a/a2", "q1", 1))
         cluster.pending("a/a2", "QueueClosed", "q1")
         cluster.running("b/b1")

@@ -29,8 +29,10 @@ from tests.build.manifests import (
     gpu_quota,
     limited_pod,
     pod_group,
+    profile,
     queue,
     quota,
+    resource,
     task,
 )
 from tests.campaign import length
@@ -39,6 +41,15 @@ from tests.kube.webhook.writes import cluster, member, named
 _REVIEWS = length(1000, 100_000)
 _SEED = os.environ.get("ALIQUOT_FUZZ_SEED", "aliquot")
 _SHARED_GPU = {f"tensor-fusion.ai/{key}": "10" for key in ("tflops-request", "vram-request")}
+_LIMITED = {f"{KOORDINATOR}admission": '{"cpu": 4}', f"{KOORDINATOR}guaranteed": '{"cpu": 1}'}
+_IN_GANG = {
+    "gang.scheduling.koordinator.sh/name": "g",
+    "gang.scheduling.koordinator.sh/min-available": "2",
+    "gang.scheduling.koordinator.sh/groups": '["a/g"]',
+    "aliquot.dev/topology-required": "example.com/rack",
+}
+_BRANCH = {"regexMatch": {"pattern": "^n-"}}
+_TIER = {"tier": 1, "members": [{"type": "Node", "selector": _BRANCH}]}
 _OBJECTS = (
     quota("a/q", {"cpu": 4}, {"cpu": 8}),
     quota("a/q", {"cpu": 4}, {"cpu": 8}, annotations={f"{KOORDINATOR}shared-weight": '{"cpu": 1}'}),
@@ -49,6 +60,10 @@ _OBJECTS = (
     pod_group("a/g", minMember=2, minResources={"cpu": 2}, queue="q"),
     pod_group("a/g", f"{KEP9}/v1alpha1", minMember=2),
     gang_job("a/j", task("t", 2, {"cpu": 1})),
+    member("m", "top", annotations=_LIMITED),
+    profile("kube-system/p", "z", "top"),
+    resource("topology.volcano.sh/v1alpha1", "HyperNode", "h", spec=_TIER),
+    limited_pod("a/p", {"cpu": 1}, annotations=_IN_GANG),
     gpu_quota("a/g", total={"requests": {"tflops": "10", "vram": "1Gi"}}),
     limited_pod("a/p", {"cpu": 1, "gpu": 1}, labels=named("m")),
     limited_pod("a/p", {"cpu": 1}, annotations=_SHARED_GPU),

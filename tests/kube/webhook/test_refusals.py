@@ -102,13 +102,6 @@ CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
         "is 't2', but there is none in ElasticQuota root-team/root-team",
     ),
     (
-        "another tree",
-        TREE,
-        member("m", labels={f"{KOORDINATOR}tree-id": "t2"}),
-        403,
-        "several trees are not supported yet",
-    ),
-    (
         "listed twice",
         (member("m", annotations={f"{KOORDINATOR}namespaces": '["x"]'}),),
         member("n", annotations={f"{KOORDINATOR}namespaces": '["x"]'}),
@@ -190,7 +183,7 @@ CREATES: list[tuple[str, tuple[Body, ...], Body, int, str]] = [
         "5 is above 4 of its parent t",
     ),
     ("gang in no queue", QUEUES, pod_group("a/g", queue="nobody"), 403, "there is no queue nobody"),
-    ("minMember", (), pod_group("a/g", minMember=0), 422, "spec.minMember: 0 is not between"),
+    ("minMember", (), pod_group("a/g", minMember=-1), 422, "spec.minMember: -1 is not between"),
     (
         "pod in no queue",
         QUEUES,

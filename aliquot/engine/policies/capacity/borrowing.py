@@ -7,7 +7,7 @@ have is lent in any case, less the unused min of the quotas that name it; and wh
 count in the sum of those. Shared by `capacity` and `fair`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.columns import Vector, exact_sum
+from aliquot.engine.model.explanation import GateFigure
 from aliquot.engine.model.knobs import Borrow
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_text
 from aliquot.engine.policies.eligible import Right, Rights
+from aliquot.engine.policies.gates import parts_are_owed
 from aliquot.engine.policies.interface import Gates
 from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.policies.shields import Shields
@@ -68,11 +70,21 @@ class Borrowing(Gates):
             return None
         if not claim.preemptible and (above := self.shields.refusal(claim, node_class)) is not None:
             return above
+        sums = self._state.tree.sums_of_min
         for row, amount in claim.charge(node_class):
-            if self._exceeds_sum(claim.quota, row, amount):
+            if sums[row] >= 0 and self._exceeds_sum(claim.quota, row, amount):
                 bound = self._against_sum(claim.quota, row, amount, taken)
                 return self._refusal(claim, row, bound)
         return None
+
+    def figures(self, claim: Claim, node_class: str | None) -> Iterator[GateFigure]:
+        """What the gate compares: the sum of min, and the min that is for lasting pods."""
+        yield from self.shields.figures(claim, node_class)
+        for row, amount in claim.charge(node_class) if claim.quota is not None else ():
+            found = self._against_sum(str(claim.quota), row, amount, taken)
+            if found.most < LIMIT:
+                name = self._state.resources.names[row]
+                yield GateFigure(None, name, found.bound, found.most, found.used, found.asks)
 
     def _shield_rows(self, slot: int) -> Rows:
         """The resources in which a quota's pods that are not preemptible are held against its min.
@@ -88,12 +100,13 @@ class Borrowing(Gates):
     def _exceeds_sum(self, quota: str, row: int, amount: int) -> bool:
         """Would the sum of min be exceeded? Without lending groups a shortcut of `_against_sum`.
 
-        Every trial of a claim asks this.
+        Every trial of a claim asks this, for the resources that some quota's min names: without
+        that, there is no sum.
         """
         tree = self._state.tree
         if not tree.groups and tree.names(tree.slots[quota], row):
             most = self._lendable(row)
-            if most is None or taken(self._state, row, tree.slots[ROOT]) + amount <= most:
+            if most is None or taken(self._state, row, tree.root) + amount <= most:
                 return False
         return self._against_sum(quota, row, amount, taken).beyond > 0
 
@@ -101,11 +114,16 @@ class Borrowing(Gates):
         resource = self._state.resources.names[row]
         # what is held within the min of lending groups is no part of what is used here
         held = min(self._state.ledger.held.get(row, bound.slot), max(bound.used, 0))
+        hope = (
+            "it waits until enough is given back"
+            if bound.asks <= bound.most
+            else "that is more than all of it, whatever is given back"
+        )
         return Refusal(
             Reason.BORROWING_EXHAUSTED,
             f"{bound.scope}: {bound.bound} {text(resource, bound.most)} {resource}, "
             f"used {text(resource, bound.used - held)}{held_text(resource, held)}, "
-            f"{ask_text(claim.size, resource, bound.asks)}; it waits until enough is given back",
+            f"{ask_text(claim.size, resource, bound.asks)}; {hope}",
             quota=claim.quota,
             resource=resource,
             watch=(Watch(quota=ROOT), Watch(quota=OUTSIDE)),
@@ -183,11 +201,14 @@ class Borrowing(Gates):
         return exact_sum(np.maximum(lows - _amounts(self._state, row, leaves, used), 0))
 
     def excess(self, quota: str) -> Rights:
-        """What a quota borrows although all quotas together are above the sum of min."""
+        """What a quota borrows although all quotas together are above the sum of min.
+
+        In what its own min names: in nothing else its pods are held to that sum when they start.
+        """
         slot, root = self._state.tree.slots[quota], self._state.tree.slots[ROOT]
         found: Rights = {}
         for row in range(len(self._state.resources)):
-            most = self._lendable(row, later=True)
+            most = self._lendable(row, later=True) if self._state.tree.names(slot, row) else None
             if most is not None and most < LIMIT:
                 borrowed = staying(self._state, row, slot) - self._state.tree.min.get(row, slot)
                 over = min(borrowed, staying(self._state, row, root) - most)
@@ -200,17 +221,27 @@ class Borrowing(Gates):
 
         Nominations aside. Where nothing is short that it asks for, in all that it asks for.
         """
+        if claim.parts:
+            return parts_are_owed(self._owes, claim, besides)
+        return self._owes(claim, besides)
+
+    def _owes(self, claim: Claim, besides: Vector) -> bool:
+        """The same for a claim of one quota."""
         if claim.quota is None:
             return False
-        slot, tree = self._state.tree.slots[claim.quota], self._state.tree
-        charge = [pair for pair in claim.charge(None) if tree.guaranteed(pair[0]) is not None]
+        state, tree = self._state, self._state.tree
+        slot, sums = tree.slots[claim.quota], tree.sums_of_min
+        charge = [pair for pair in claim.charge(None) if sums[pair[0]] >= 0]
         short = [pair for pair in charge if pair[0] in self._short] or charge
-        guaranteed = [pair for pair in short if tree.names(slot, pair[0])]
-        before = dict(besides)
-        return (bool(guaranteed) or not charge) and all(
-            staying(self._state, row, slot) + before.get(row, 0) + amount <= tree.min.get(row, slot)
-            for row, amount in guaranteed
-        )
+        named, before, guaranteed = tree.named(slot), dict(besides), False
+        for row, amount in short:
+            if row in named:
+                guaranteed = True
+                if staying(state, row, slot) + before.get(row, 0) + amount > tree.min.get(
+                    row, slot
+                ):
+                    return False
+        return guaranteed or not charge
 
     def owes_all_held(self, quota: str) -> bool:
         """Is the quota with all that is held in it within its min, wherever something is held?"""

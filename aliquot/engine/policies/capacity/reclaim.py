@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.capacity.borrowing import Borrowing
+from aliquot.engine.policies.claimant import Claimant
 from aliquot.engine.policies.eligible import Eligible, Mask, Rights
 from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.state import State
@@ -23,16 +24,12 @@ class MinReclaim(reclaim_rules.RankedReclaim):
         self._state = state
         self._gates = self._borrowing = borrowing
 
-    def by_rank(
-        self, claimant: reclaim_rules.Claimant, node_class: str | None
-    ) -> Iterator[list[Eligible]]:
+    def by_rank(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
         """Within min, pods of quotas above theirs; then lower-priority pods of its own quota."""
         yield from reclaim_rules.reclaim_for_min(claimant, _RANKS)
         yield from reclaim_rules.preempt_in_quota(claimant)
 
-    def owed_shortages(
-        self, claimant: reclaim_rules.Claimant, node_class: str | None
-    ) -> dict[Rows, Mask]:
+    def owed_shortages(self, claimant: Claimant, node_class: str | None) -> dict[Rows, Mask]:
         """Where the claim's quota's min covers what it is short of."""
         return reclaim_rules.owed_by_min(claimant)
 

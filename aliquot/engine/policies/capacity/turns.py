@@ -27,8 +27,8 @@ class OwedFirst(Turns):
         self._withdrawn: Counter[str] = Counter()
         """How often a claim's start was withdrawn in this cycle."""
 
-    def begin(self) -> None:
-        """Begin a cycle: no start was withdrawn yet."""
+    def handed_out(self) -> None:
+        """No start was withdrawn yet of what follows."""
         self._withdrawn.clear()
 
     def path(self, claim: Claim) -> tuple[Group, ...]:
@@ -51,6 +51,14 @@ class OwedFirst(Turns):
     def withdrawn(self, claim: Claim) -> None:
         """The claim comes last in this cycle, behind those for which it was withdrawn."""
         self._withdrawn[claim.uid] += 1
+
+    def borrows(self, quota: str) -> bool:
+        """Does the quota use more than its min of anything?"""
+        state, slot = self._state, self._state.tree.slots[quota]
+        return any(
+            staying(state, row, slot) > state.tree.min.get(row, slot)
+            for row in state.tree.guaranteed_rows()
+        )
 
     def takes_back_from(self, claim: Claim, quotas: Iterable[str]) -> set[str]:
         """A claim within min takes back from quotas above theirs."""

@@ -15,6 +15,7 @@ from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.capacity.reclaim import MinReclaim
+from aliquot.engine.policies.claimant import Claimant
 from aliquot.engine.policies.eligible import Eligible, Mask
 from aliquot.engine.policies.fair.guaranteed import GuaranteedShares
 from aliquot.engine.policies.over_quota import Rows, split_at_min
@@ -23,20 +24,21 @@ from aliquot.engine.queue.claim import Claim
 
 _RANKS = ((True, False), (True, True))
 """Over-quota pods only: first down to the quota's min, then down to its floor."""
+_ANY = (False, False)
+"""Where quotas have mins by model, over-quota pods may be within these, and stay: others go."""
 
 
 class FairReclaim(MinReclaim):
     """Which pods may be evicted where quotas share what is borrowed."""
 
-    def by_rank(
-        self, claimant: reclaim_rules.Claimant, node_class: str | None
-    ) -> Iterator[list[Eligible]]:
+    def by_rank(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
         """Within min, over-quota pods of quotas above theirs.
 
         Above min, first lower-priority pods of its own quota, then over-quota pods of quotas above
         min plus their guaranteed share.
         """
-        yield from reclaim_rules.reclaim_for_min(claimant, _RANKS, by_label=True)
+        ranks = (*_RANKS, _ANY) if self._state.model_mins else _RANKS
+        yield from reclaim_rules.reclaim_for_min(claimant, ranks, by_label=True)
         if claimant.borrows:
             yield from reclaim_rules.preempt_in_quota(claimant)
             yield from _fair_share(claimant)
@@ -62,7 +64,7 @@ class FairReclaim(MinReclaim):
         return f"; its quota may take back up to {text(name, sure)} {name} ({words})"
 
 
-def _fair_share(claimant: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
+def _fair_share(claimant: Claimant) -> Iterator[list[Eligible]]:
     """Over-quota pods of quotas above their entitlement, for a claim that stays within its own."""
     state = claimant.state
     within = all(
@@ -82,7 +84,7 @@ def _fair_share(claimant: reclaim_rules.Claimant) -> Iterator[list[Eligible]]:
 class _OverGuaranteed:
     """The quotas that use more than their entitlement of what is short."""
 
-    def __init__(self, claimant: reclaim_rules.Claimant, rows: Rows) -> None:
+    def __init__(self, claimant: Claimant, rows: Rows) -> None:
         self.claimant = claimant
         self.state = claimant.state
         self.rows = rows

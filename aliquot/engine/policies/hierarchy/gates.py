@@ -47,15 +47,15 @@ class HierarchyGates(ShareGates[Shares]):
         All that are shared; none for the system quota.
         """
         book = self._shares.book
-        return tuple(sorted(book.rows)) if slot in book.sharing else ()
+        return tuple(sorted(book.rows_of(slot))) if slot in book.sharing else ()
 
     def is_within_runtime(self, claim: Claim, node_class: str | None) -> bool:
         """Would its quota's own pods stay within runtime and max with the claim?"""
         book, slot = self._shares.read(), self._state.tree.slots[str(claim.quota)]
-        account = book.account(slot)
+        account, rows = book.account(slot), book.rows_of(slot)
         return all(
             book.after_leaving(row, account) + amount
             <= min(book.amounts.get(row, account), self._state.tree.max.get(row, slot))
             for row, amount in claim.charge(node_class)
-            if row in book.rows
+            if row in rows
         )

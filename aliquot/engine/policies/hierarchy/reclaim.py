@@ -11,6 +11,7 @@ from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.knobs import HierarchyKnobs
 from aliquot.engine.model.reasons import Reason, Refusal
 from aliquot.engine.policies import reclaim_rules
+from aliquot.engine.policies.claimant import Claimant
 from aliquot.engine.policies.eligible import Eligible
 from aliquot.engine.policies.hierarchy.gates import HierarchyGates
 from aliquot.engine.policies.hierarchy.recycling import Recycling
@@ -55,9 +56,7 @@ class HierarchyReclaim(reclaim_rules.RankedReclaim):
         """Its pods are surplus: the first victims of a claim within its quota's runtime."""
         self._recycling.note_surplus(claim.uids())
 
-    def by_rank(
-        self, claimant: reclaim_rules.Claimant, node_class: str | None
-    ) -> Iterator[list[Eligible]]:
+    def by_rank(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
         """Within runtime, pods of quotas above theirs; then lower-priority pods of its own."""
         claim = claimant.claim
         if self._gates.admission_gate(claim, node_class) is not None:

@@ -18,6 +18,7 @@ from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason
 from aliquot.engine.policies import reclaim_rules
+from aliquot.engine.policies.claimant import Claimant
 from aliquot.engine.policies.eligible import Eligible, Limits, Mask, evictable_pods
 from aliquot.engine.policies.hierarchy.shares import Shares
 from aliquot.engine.policies.over_quota import Rows
@@ -102,7 +103,7 @@ class Recycling:
         return evicted
 
     def eligible_victims(
-        self, claimant: reclaim_rules.Claimant, shares: Shares, node_class: str | None
+        self, claimant: Claimant, shares: Shares, node_class: str | None
     ) -> Iterator[list[Eligible]]:
         """First surplus pods; then pods of quotas that are due for recycling."""
         state, running = claimant.state, claimant.state.bound_pods
@@ -127,7 +128,7 @@ class Recycling:
 
 
 def _eligible(
-    claimant: reclaim_rules.Claimant,
+    claimant: Claimant,
     shares: Shares,
     rows: Rows,
     nodes: Mask,
@@ -141,7 +142,7 @@ def _eligible(
     for slot in {int(slot) for slot in state.bound_pods.quota[evictable]}:
         for row in rows:
             over = 0
-            if row in shares.rows and slot in shares.sharing:
+            if slot in shares.sharing and row in shares.rows_of(slot):
                 account = shares.account(slot)
                 over = shares.staying(row, account) - shares.amounts.get(row, account)
             limits[slot, row] = max(over, 0)
@@ -277,7 +278,7 @@ def _over(shares: Shares, slot: int, surplus_use: Amounts) -> Amounts:
         row: shares.staying(row, account)
         - surplus_use.get(row, 0)
         - shares.amounts.get(row, account)
-        for row in sorted(shares.rows)
+        for row in sorted(shares.rows_of(slot))
     }
     return {row: amount for row, amount in beyond.items() if amount > 0}
 
@@ -290,7 +291,7 @@ def _words(state: State, shares: Shares, slot: int) -> str:
     """The message of an eviction: in which resources the quota is above its runtime."""
     account = shares.account(slot)
     parts = []
-    for row in sorted(shares.rows):
+    for row in sorted(shares.rows_of(slot)):
         name, used = state.resources.names[row], shares.staying(row, account)
         share = shares.amounts.get(row, account)
         if used > share:

@@ -33,9 +33,10 @@ class HierarchyReport(Report):
     def _complete(self, summary: QuotaSummary, scaled: "_ScaledMins") -> QuotaSummary:
         state, shares, names = self._state, self._shares.book, self._state.resources.names
         slot = state.tree.slots[summary.name]
-        named = {*summary.min, *summary.max} or {names[row] for row in shares.rows}
-        counted = shares.rows if slot in shares.sharing else ()
+        named = {*summary.min, *summary.max} or {names[row] for row in shares.rows_of(slot)}
+        counted = shares.rows_of(slot) if slot in shares.sharing else ()
         rows = {names[row]: row for row in sorted(counted) if names[row] in named}
+        rows |= {names[row]: row for row, naming in shares.models.items() if slot in naming}
         request = summary.request
         if state.tree.quotas[summary.name].is_parent:
             asked_for = {name: shares.request.get(row, slot) for name, row in rows.items()}

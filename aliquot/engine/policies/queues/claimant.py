@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from aliquot.engine.policies import reclaim_rules
+from aliquot.engine.policies.claimant import Claimant
 from aliquot.engine.policies.eligible import Mask
 from aliquot.engine.policies.over_quota import Rows
 from aliquot.engine.policies.queues.deserved import Deserved
@@ -21,7 +22,7 @@ class QueueClaimant:
 
     def __init__(
         self,
-        claimant: reclaim_rules.Claimant,
+        claimant: Claimant,
         node_class: str | None,
         deserved: Deserved,
         drf: DominantShares,

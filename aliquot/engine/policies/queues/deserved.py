@@ -16,7 +16,7 @@ from aliquot.engine.model.quantity import LIMIT, per_one
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.policies import usage
 from aliquot.engine.policies.demand import Demand, Unsatisfiable
-from aliquot.engine.policies.shares import ShareBook
+from aliquot.engine.policies.shares import ShareBook, in_use
 from aliquot.engine.sharing.waterfill import floors, level
 from aliquot.engine.state import State
 
@@ -48,7 +48,9 @@ class Deserved(ShareBook):
         """The unshared quotas, and the account of pods without a quota."""
         self.unshared: list[int] = []
         self.rows: frozenset[int] = frozenset()
-        """The resources that are shared: those that the nodes have."""
+        """The resources that are shared: those that the nodes have, but models of cards.
+
+        Of these, the queues that name them have a share, which is no bound of theirs."""
         self._guaranteed: dict[int, int] = {}
         """What guarantees are made of: more than the total while nodes take no new pods."""
         self.total: dict[int, int] = {}
@@ -101,6 +103,11 @@ class Deserved(ShareBook):
         """Does a queue deserve a resource by its own word, or by weight, rather than not at all?"""
         return _names(row, self._queues[slot], self._named)
 
+    def names_model(self, row: int, slot: int) -> bool:
+        """Does a queue name a model of cards in guarantee, deserved or capability?"""
+        queue = self._queues[slot]
+        return row in queue.low or row in queue.high or row in queue.fixed
+
     def above(self, slot: int, charge: Vector) -> set[int]:
         """The resources in which a queue would be above deserved with this charge."""
         return {
@@ -132,6 +139,14 @@ class Deserved(ShareBook):
             own = below if most is None else most - self.taken(row, queue.slot)
             unused[queue.slot] = max(own, below)
         return sum(unused[queue.slot] for queue in self._top)
+
+    def root(self, quota: str) -> int:
+        """Queues share all nodes: there is one tree."""
+        return self._state.tree.slots[ROOT]
+
+    def in_use(self, row: int, root: int) -> int:
+        """What all queues together use or are nominated for."""
+        return in_use(self._state, self, row)
 
     def unused_guarantees(self, row: int, lineage: tuple[int, ...]) -> int:
         """The unused guarantees of queues that do not lend, other than those of this lineage."""
@@ -184,7 +199,7 @@ class Deserved(ShareBook):
                 self.total[row] = max(state.capacity.lent(row) - used, 0)
                 self._guaranteed[row] = max(state.capacity.guaranteed(row) - used, 0)
                 self.amounts.data[row, root] = min(self.total[row], LIMIT)
-        self.rows = frozenset(self.total)
+        self.rows = frozenset(self.total) - state.resources.models.keys()
 
     def _share_row(self, row: int) -> None:
         """Share a resource: from the bottom up what queues want, from the top down their parts."""
@@ -200,6 +215,9 @@ class Deserved(ShareBook):
     def _want(self, row: int, queue: _Queue, wants: dict[int, int]) -> None:
         """A queue's request: its own pods', and that of the queues below up to their capability."""
         ledger, slot = self._state.ledger, queue.slot
+        if row in self._state.resources.models and not self.names_model(row, slot):
+            wants[slot] = sum(wants[each.slot] for each in queue.below)
+            return
         own = ledger.used.get(row, slot) + ledger.held.get(row, slot) + ledger.wanted.get(row, slot)
         total = 0
         for each in queue.below:

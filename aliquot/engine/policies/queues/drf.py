@@ -38,9 +38,12 @@ class DominantShares:
     def refresh(self) -> None:
         """Read the nodes' totals anew; forget shares, for weights may have changed."""
         self._held.settled.clear()
-        names, total = self._state.resources.names, self._state.nodes.total
-        counted = (name for name in names if name not in _UNCOUNTED)
-        self.totals = {self._state.resources.row(name): total.get(name, 0) for name in counted}
+        resources, total = self._state.resources, self._state.nodes.total
+        self.totals = {
+            row: total.get(name, 0)
+            for row, name in enumerate(resources.names)
+            if name not in _UNCOUNTED and row not in resources.models
+        }
 
     def weight(self, namespace: str) -> int:
         """The weight of a namespace; 1 by default."""

@@ -111,12 +111,12 @@ class QueueGates(ShareGates[Deserved]):
         deserves = super().share_to_keep(row, account)
         return max(deserves, self._state.ledger.used.get(row, account))
 
-    def is_owed(self, claim: Claim, besides: Vector = ()) -> bool:
+    def _owes(self, claim: Claim, besides: Vector) -> bool:
         """Is the claim within what its queue deserves, in the resources that are not idle?
 
         So a queue whose `deserved` names GPUs is owed them, with idle cpus beside them.
         """
-        within = super().is_owed(claim, besides)
+        within = super()._owes(claim, besides)
         if within or claim.quota is None or self.is_outside(claim):
             return within
         before = dict(besides)

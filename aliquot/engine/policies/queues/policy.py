@@ -15,6 +15,7 @@ from aliquot.engine.state import State
 def queues(state: State) -> Policy:
     """The policy of queues."""
     shares, drf = CurrentShares(state, Deserved(state)), DominantShares(state)
+    state.model_mins.deserved_counts = True
     gates = QueueGates(state, shares)
     bands = state.knobs.queues.priority_bands
     turns = QueueTurns(state, shares, drf, bands)

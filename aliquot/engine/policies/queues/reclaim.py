@@ -16,8 +16,9 @@ import numpy as np
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import Reason, Refusal, ask_text
+from aliquot.engine.model.reasons import NO_ROOM, Reason, Refusal, ask_text
 from aliquot.engine.policies import reclaim_rules
+from aliquot.engine.policies.claimant import Claimant
 from aliquot.engine.policies.eligible import (
     Account,
     Eligible,
@@ -81,9 +82,7 @@ class QueueReclaim(reclaim_rules.RankedReclaim):
         self._order = order
         self._priority_bands = priority_bands
 
-    def by_rank(
-        self, claimant: reclaim_rules.Claimant, node_class: str | None
-    ) -> Iterator[list[Eligible]]:
+    def by_rank(self, claimant: Claimant, node_class: str | None) -> Iterator[list[Eligible]]:
         """Within deserved, pods of queues above theirs; then pods of its own queue."""
         if self._gates.admission_gate(claimant.claim, node_class) is not None:
             return
@@ -94,12 +93,23 @@ class QueueReclaim(reclaim_rules.RankedReclaim):
             yield from _between_queues(queue_claimant)
         yield from QueuePreemption(queue_claimant, self._priority_bands).eligible_victims()
 
+    def gives_back(self, quota: str, claimant: Claimant) -> bool:
+        """Not where `reclaimable` of its queue, or of one above that is not the claim's, is false.
+
+        As `_OverDeserved` has it.
+        """
+        tree = self._state.tree
+        own = tree.lineage(claimant.quota)
+        return all(
+            each.reclaimable for each in tree.ancestry(quota) if tree.slots[each.name] not in own
+        )
+
     def name_no_victims(self, claim: Claim, refusal: Refusal) -> Refusal:
         """A claim that is owed what other queues use and do not give back waits for them.
 
         It waits for no node: an autoscaler need not buy one.
         """
-        if refusal.reason is not Reason.NO_NODE_FITS or not self._gates.is_owed(claim):
+        if refusal.reason not in NO_ROOM or not self._gates.is_owed(claim):
             return refusal
         return debt_refusal(self._state, self._shares.read(), claim, refusal)
 

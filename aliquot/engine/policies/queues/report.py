@@ -33,6 +33,8 @@ class QueueReport(Report):
             slot = self._state.tree.slots[each.name]
             shown = {*each.used, *each.min, *each.max}
             rows = {names[row]: row for row in sorted(deserved.rows) if names[row] in shown}
+            models = () if slot in deserved.unshared else sorted(self._state.resources.models)
+            rows |= {names[row]: row for row in models if deserved.names_model(row, slot)}
             runtime = {name: deserved.get(row, slot) for name, row in rows.items()}
             completed.append(replace(each, runtime=runtime))
         return completed

@@ -2,11 +2,13 @@
 
 Everything follows from a seed. Values are few, so that rules meet what they are about: a selector
 that matches no pod, or a zone that no node has, decides nothing. Rules of every kind are rare in
-one pod, or nothing would fit anywhere.
+one pod, or nothing would fit anywhere. Every other cluster is one of *corners*: fewer values, and
+more of what is rare (groups with affinity to themselves by several terms, both lists of label keys,
+domains that are too few, policies about taints, addresses of host ports, shared claims).
 
-One thing is left out because kube-scheduler 1.35 deviates from the API: a `namespaceSelector` that
-a namespace without labels matches (`NotIn`, `DoesNotExist`) selects all namespaces there, in the
-required terms of the pod that is placed.
+One thing is left out because kube-scheduler deviates from the API, up to 1.36: a
+`namespaceSelector` that a namespace without labels matches (`NotIn`, `DoesNotExist`) selects all
+namespaces there, in the required terms of the pod that is placed.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,6 +23,7 @@ DRIVER = "csi.beside.invalid"
 _KEYS = (HOSTNAME, ZONE, ZONE, RACK)
 _ZONES, _RACKS = ("z-1", "z-2", "z-3"), ("r-1", "r-2", "r-3", "r-4")
 _LABELS = {"app": ("web", "db", "batch"), "tier": ("x", "y"), "version": ("1", "2")}
+_FEW_LABELS = {"app": ("web", "db"), "tier": ("x",), "version": ("1", "2")}
 _SPACE_LABELS = {"team": ("red", "blue"), "stage": ("dev", "prod")}
 _TAINT_KEY, _UNSCHEDULABLE = "dedicated", "node.kubernetes.io/unschedulable"
 _ADDRESSES = ("", "", "0.0.0.0", "127.0.0.1", "10.0.0.1")
@@ -32,6 +35,7 @@ class RandomCluster:
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self._random = Random(seed)
+        self._corners = seed % 2 == 1
         self._pods = 0
         self.spaces = {name: self._labels(_SPACE_LABELS, 0.8) for name in SPACES}
         """The labels of each namespace."""
@@ -69,7 +73,7 @@ class RandomCluster:
 
     def _taints(self) -> list[Body]:
         effects = ("NoSchedule", "NoSchedule", "PreferNoSchedule", "NoExecute")
-        if not self._chance(0.22):
+        if not self._chance(0.5 if self._corners else 0.22):
             return []
         value = self._random.choice(("x", "y"))
         return [{"key": _TAINT_KEY, "value": value, "effect": self._random.choice(effects)}]
@@ -153,10 +157,14 @@ class RandomCluster:
         """The next pod; of those that run already more have rules about the pods to come."""
         self._pods += 1
         space = self._random.choice(SPACES)
-        labels = self._labels(_LABELS, 0.85)
+        labels = self._labels(_FEW_LABELS if self._corners else _LABELS, 0.85)
         cpu = self._random.choice(("0", "100m", "300m", "700m", "1500m"))
         spec: Body = {}
-        affinity = self._affinity(labels, 0.3 if running else 0.42)
+        chance = 0.3 if running else 0.42
+        if self._corners and self._chance(0.3):
+            affinity = {"podAffinity": self._own_group(labels)}
+        else:
+            affinity = self._affinity(labels, chance)
         if affinity:
             spec["affinity"] = affinity
         if self._chance(0.08):
@@ -166,9 +174,9 @@ class RandomCluster:
         if self._chance(0.1 if running else 0.45):
             spec["topologySpreadConstraints"] = self._spread()
         one = container(resources={"requests": {"cpu": cpu}})
-        if self._chance(0.2):
+        if self._chance(0.35 if self._corners else 0.2):
             one["ports"] = [self._port() for _ in range(self._random.randint(1, 2))]
-        if self._chance(0.2) and (volumes := self._volumes(space)):
+        if self._chance(0.4 if self._corners else 0.2) and (volumes := self._volumes(space)):
             spec["volumes"] = volumes
         path = f"{space}/{self.name}-p{self._pods}"
         return pod(path, **{**spec, "labels": labels, "containers": [one]})
@@ -255,6 +263,20 @@ class RandomCluster:
             found["preferredDuringSchedulingIgnoredDuringExecution"] = [weighted]
         return found
 
+    def _own_group(self, labels: dict[str, str]) -> Body:
+        """Affinity of a pod to those like it, by terms of several keys."""
+        keys = self._random.sample((HOSTNAME, ZONE, RACK), self._random.choice((1, 2, 2)))
+        selectors = [{"matchLabels": {key: each}} for key, each in labels.items()] or [{}]
+        terms = [
+            {"topologyKey": key, "labelSelector": self._random.choice(selectors)} for key in keys
+        ]
+        for each in terms:
+            if self._chance(0.4):
+                each["namespaceSelector"] = {}
+            elif self._chance(0.3):
+                each["namespaces"] = self._random.sample(SPACES, 2)
+        return {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+
     def _term(self, labels: dict[str, str]) -> Body:
         found: Body = {"topologyKey": self._random.choice(_KEYS)}
         selector = self._selector(labels)
@@ -271,9 +293,12 @@ class RandomCluster:
                     {"matchExpressions": [{"key": "stage", "operator": "In", "values": ["dev"]}]},
                 )
             )
-        if selector is not None and self._chance(0.25):
+        if selector is not None and self._chance(0.5 if self._corners else 0.25):
             free = [key for key in _LABELS if key not in str(selector)]
-            if free:
+            if self._corners and len(free) > 1 and self._chance(0.5):
+                self._random.shuffle(free)
+                found["matchLabelKeys"], found["mismatchLabelKeys"] = free[:1], free[1:]
+            elif free:
                 kind = self._random.choice(("matchLabelKeys", "mismatchLabelKeys"))
                 found[kind] = [self._random.choice(free)]
         return found
@@ -324,7 +349,7 @@ class RandomCluster:
         if hard and self._chance(0.25):
             found["minDomains"] = self._random.randint(1, 4)
         for word in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
-            if self._chance(0.35):
+            if self._chance(0.8 if self._corners else 0.35):
                 found[word] = self._random.choice(("Honor", "Ignore"))
         return found
 

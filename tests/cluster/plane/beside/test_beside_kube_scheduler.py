@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from aliquot.kube.control import scheduler
 from tests.campaign import length, piece
 from tests.cluster.plane.beside.kube_scheduler import binary, kube_scheduler
 from tests.cluster.plane.beside.random_cluster import RandomCluster
@@ -29,9 +28,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_random_clusters_on_a_real_server(
-    real_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_clusters_on_a_real_server(real_cluster: Cluster, tmp_path: Path) -> None:
     tally = Tally()
     clusters = length(_SAMPLE, _WHOLE)
     first = int(os.environ.get("ALIQUOT_SEED") or piece(_PIECES) * _SAMPLE)
@@ -40,8 +37,7 @@ def test_random_clusters_on_a_real_server(
         kubeconfig = real_cluster.server.kubeconfig
         async with ground(kubeconfig) as made, kube_scheduler(kubeconfig, tmp_path) as extender:
             notes = Notes(lambda: _asked(made))
-            monkeypatch.setattr(scheduler, "Engine", witness(notes))
-            async with made.plane() as plane:
+            async with made.plane(make_engine=witness(notes)) as plane:
                 rivals = Rivals(made, plane, extender, notes, tally)
                 for seed in range(first, first + clusters):
                     began, before = time.monotonic(), len(tally.wrong)

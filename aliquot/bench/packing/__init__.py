@@ -1,0 +1,1 @@
+"""How densely pods are packed: placements of the engine beside reference rules."""

@@ -1,0 +1,1 @@
+"""What results on a terminal are drawn with: grids, bars, signs, progress, live pictures."""

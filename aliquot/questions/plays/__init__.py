@@ -1,0 +1,1 @@
+"""What is measured of simulations: side by side, and over time."""

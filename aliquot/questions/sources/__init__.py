@@ -1,0 +1,1 @@
+"""What a question is asked of: a live cluster, a snapshot, manifests."""

@@ -1,0 +1,1 @@
+"""Known workloads: traces of clusters, and work that is made up."""
