@@ -443,8 +443,7 @@ class Engine(Questions):
         """
         state = self._state
         victims = tuple(victim.pod for victim in plan.victims)
-        due = self._patience.due(claim, self._now)
-        due = due if victims else self._now
+        due = self._patience.due(claim, self._now) if victims else self._now
         if due <= self._now:
             move = state.repeat_guard.move(state.waiting.fingerprint, claim.pods, victims)
             state.repeat_guard.record(move, claim.uid if claim.has_rules else None)
@@ -492,6 +491,7 @@ class Engine(Questions):
         for pod in sorted(lost, key=importance):
             node = entries[pod.uid].booking.node
             if node is not None and node not in nodes:
+                self._patience.note_evicted(pod.uid)
                 state.evict(pod.uid)
                 yield Evict(pod, None, Reason.NODE_LOST, f"node {node} is gone")
 
