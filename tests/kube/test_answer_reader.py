@@ -45,6 +45,8 @@ def test_answers_are_the_same_however_they_come(
         parts = [sent[a:b] for a, b in zip([0, *cuts], [*cuts, len(sent)], strict=True)]
         assert [reader.feed(part) for part in parts[:-1]] == [None] * (len(parts) - 1)
         assert reader.feed(parts[-1]) == expected
+        if not expected.reusable:
+            break
 
 
 def test_an_answer_of_unknown_length_ends_with_its_connection() -> None:
@@ -85,10 +87,8 @@ def test_a_connection_with_more_than_was_asked_for_is_not_used_again() -> None:
         b"HTTP/1.1 200\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
         b"HTTP/1.1 200\r\nContent-Length: 9999999999\r\n\r\n",
         b"HTTP/1.1 200\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
-        b"HTTP/1.1 200\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
         b"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n+1\r\na\r\n",
         b"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
-        b"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\nfffffffff\r\n",
         b"x" * 70_000,
     ],
 )

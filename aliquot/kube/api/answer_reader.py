@@ -1,14 +1,17 @@
 """Reads the answers of one HTTP/1.1 connection, as their bytes come.
 
-An answer whose end cannot be told for certain is refused with a ValueError, and so is one larger
-than any sound one: what follows it on the connection could be taken for another answer.
+HTTP itself is read by llhttp, Node's parser, which takes nothing that could be read in two ways. An
+answer that it refuses, or one larger than any sound one, is a ValueError: what follows it on the
+connection could be taken for another answer.
 """
 
 from http import HTTPStatus
 from typing import NamedTuple
 
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
 _LONGEST_HEAD = 2**16
-"""Bytes of a status line and headers, and of a line between chunks: API servers send some 400."""
+"""Bytes of a status line and headers: API servers send some 400."""
 _LONGEST_BODY = 2**30
 """Bytes of a body: a list of pages stays far below it, and so does one of all of 150,000 pods."""
 _NO_BODY = (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED)
@@ -29,132 +32,69 @@ class AnswerReader:
     """Puts one answer together after the other."""
 
     def __init__(self) -> None:
-        self._received = bytearray()
-        self._begin()
+        self._parser = HttpResponseParser(self)
+        self._read: list[Answer] = []
+        """The answers that are complete: one, unless the server sends what was not asked for."""
+        self._begun = self._headed = False
+        self._clear()
 
-    def _begin(self) -> None:
-        self._head: tuple[int, dict[str, str], bool] | None = None
-        self._length: int | None = None
-        """Of the body; None if it is told otherwise."""
-        self._chunked = False
-        self._missing = 0
-        """Bytes of the chunk that have not come yet, with its line end; 0 before its size."""
-        self._trailer = False
-        """Has the last chunk come?"""
+    def _clear(self) -> None:
+        self._headers: dict[str, str] = {}
         self._chunks: list[bytes] = []
-        self._size = 0
+        self._head_size = self._body_size = 0
 
     def feed(self, data: bytes) -> Answer | None:
         """The answer, if it is complete with these bytes."""
-        self._received += data
-        while self._head is None:
-            if not self._read_head():
-                return None
-        if self._chunked:
-            return self._answer(b"".join(self._chunks)) if self._read_chunks() else None
-        if self._length is None or len(self._received) < self._length:
-            _check(len(self._received), _LONGEST_BODY)
+        more = False
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as error:
+            if not self._read:
+                words = f"an answer that is no sound HTTP/1.1: {error}, in {data[:80]!r}"
+                raise ValueError(words) from error
+            more = True
+        self._head_size += 0 if self._headed else len(data)
+        if self._head_size > _LONGEST_HEAD or self._body_size > _LONGEST_BODY:
+            raise ValueError(f"an answer of more than {_LONGEST_HEAD} or {_LONGEST_BODY} bytes")
+        if not self._read:
             return None
-        return self._answer(self._take(self._length))
+        answer, more = self._read[0], more or self._begun or len(self._read) > 1
+        self._read.clear()
+        return answer._replace(reusable=False) if more else answer
 
     def end(self) -> Answer | None:
         """The answer that the end of the connection completes, if it does."""
-        if self._head is None or self._chunked or self._length is not None:
-            return None
-        return self._answer(self._take(len(self._received)))
+        told = self._headers.keys() & {"content-length", "transfer-encoding"}
+        return None if not self._headed or told else self._answer(reusable=False)
 
-    def _answer(self, body: bytes) -> Answer:
-        assert self._head is not None
-        status, headers, keeps = self._head
-        self._begin()
-        return Answer(status, headers, body, keeps and not self._received)
+    def _answer(self, *, reusable: bool) -> Answer:
+        status, body = self._parser.get_status_code(), b"".join(self._chunks)
+        return Answer(status, self._headers, body, reusable)
 
-    def _take(self, length: int) -> bytes:
-        taken = bytes(self._received[:length])
-        del self._received[:length]
-        return taken
+    def on_message_begin(self) -> None:
+        """The first byte of an answer has come."""
+        self._begun = True
 
-    def _read_head(self) -> bool:
-        """Read status line and headers, if they are there; those of an interim answer are not."""
-        end = self._received.find(b"\r\n\r\n")
-        if end < 0:
-            _check(len(self._received), _LONGEST_HEAD)
-            return False
-        first, *lines = self._take(end + 4)[:-4].decode("latin-1").split("\r\n")
-        version, _, rest = first.partition(" ")
-        code = rest[:3]
-        if version not in ("HTTP/1.1", "HTTP/1.0") or not (code.isascii() and code.isdecimal()):
-            raise ValueError(f"an answer that is not HTTP/1.1: {first[:80]!r}")
-        status = int(code)
-        if status >= HTTPStatus.OK:
-            headers = _headers(lines)
-            self._frame(status, headers)
-            closes = "close" in headers.get("connection", "").lower()
-            told = self._chunked or self._length is not None
-            self._head = status, headers, told and not closes and version == "HTTP/1.1"
-        return True
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header has come, or a trailer, which says nothing of interest."""
+        if not self._headed:
+            self._headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
-    def _frame(self, status: int, headers: dict[str, str]) -> None:
-        """How the end of the body is told."""
-        coding, length = headers.get("transfer-encoding"), headers.get("content-length")
-        if status in _NO_BODY:
-            self._length = 0
-        elif coding is not None:
-            if coding.lower() != "chunked" or length is not None:
-                raise ValueError(f"an answer of unknown length: {coding[:80]!r}")
-            self._chunked = True
-        elif length is not None:
-            self._length = _number(length, 10)
+    def on_headers_complete(self) -> None:
+        """All headers have come; an answer that names a length beyond any sound one is refused."""
+        self._headed = True
+        length = self._headers.get("content-length", "0")
+        self._body_size = int(length) if length.isdecimal() else 0
 
-    def _read_chunks(self) -> bool:
-        """Read the chunks that have come; is the last among them?"""
-        while True:
-            if self._missing:
-                if len(self._received) < self._missing:
-                    return False
-                chunk = self._take(self._missing)
-                if not chunk.endswith(b"\r\n"):
-                    raise ValueError("a chunk that does not end")
-                self._chunks.append(chunk[:-2])
-                self._missing = 0
-            end = self._received.find(b"\r\n")
-            if end < 0:
-                _check(len(self._received), _LONGEST_HEAD)
-                return False
-            line = self._take(end + 2)[:-2].decode("latin-1")
-            if self._trailer:
-                if not line:
-                    return True
-                continue
-            size = _number(line.partition(";")[0].strip(), 16)
-            self._size += size
-            _check(self._size, _LONGEST_BODY)
-            self._missing, self._trailer = (size + 2 if size else 0), not size
+    def on_body(self, chunk: bytes) -> None:
+        """A part of the body has come."""
+        self._chunks.append(chunk)
+        if "content-length" not in self._headers:
+            self._body_size += len(chunk)
 
-
-def _headers(lines: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or not name or name != name.strip():
-            raise ValueError(f"not a header: {line[:80]!r}")
-        name, value = name.lower(), value.strip()
-        if name == "content-length" and found.get(name, value) != value:
-            raise ValueError("an answer of two lengths")
-        found[name] = value
-    return found
-
-
-def _number(text: str, base: int) -> int:
-    """A length as HTTP has it: digits alone."""
-    digits = "0123456789abcdef"[:base]
-    if not text or len(text) > 16 or text.lower().strip(digits):
-        raise ValueError(f"not a length: {text[:80]!r}")
-    number = int(text, base)
-    _check(number, _LONGEST_BODY)
-    return number
-
-
-def _check(size: int, most: int) -> None:
-    if size > most:
-        raise ValueError(f"an answer of more than {most} bytes")
+    def on_message_complete(self) -> None:
+        """An answer is complete; an interim one says only that another follows."""
+        if self._parser.get_status_code() >= HTTPStatus.OK:
+            self._read.append(self._answer(reusable=self._parser.should_keep_alive()))
+        self._begun = self._headed = False
+        self._clear()
