@@ -5,7 +5,8 @@ a grace period. Else it is drawn from how long pods like it have run: those of t
 of the same quota and size, else of the quota, else all. Pods that still run count as well, as far
 as they have run: to leave them out would make every pod look short (Kaplan and Meier's estimator).
 Where no pod like it has ended, what is left is drawn from the ages of those that run: at any one
-moment of a steady state both are distributed alike.
+moment of a steady state both are distributed alike. Pods that a Deployment, StatefulSet or DaemonSet
+keeps running end only where their objects say so, and say nothing of others.
 """
 
 from bisect import bisect_right
@@ -74,7 +75,7 @@ class Durations:
         now = simulation.now
         for record in simulation.world.mirror.records.values():
             known = _length(record, now)
-            if known is not None:
+            if known is not None and not record.pod.endless:
                 for group in self._groups(record):
                     self._curves.setdefault(group, Curve()).lengths.append(known)
 
@@ -105,6 +106,8 @@ class Durations:
 
     def _drawn(self, record: PodRecord, so_far: int, rng: Random) -> tuple[int, str] | None:
         """How long a pod that has run for so long still runs, as others have; and by what."""
+        if record.pod.endless:
+            return None
         found = [c for g in self._groups(record) if (c := self._curves.get(g)) is not None]
         for curve in found:
             if curve.ended >= _FEW:

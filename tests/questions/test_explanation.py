@@ -305,6 +305,18 @@ def test_pods_that_have_just_started_tell_nothing_of_how_long_they_run() -> None
     assert explain("a/x", node("n"), *running, pod("a/x", 1))["estimate"] is None
 
 
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "Job"])
+def test_pods_that_are_kept_running_are_not_expected_to_end(kind: str) -> None:
+    controller = {"apiVersion": "v1", "kind": kind, "name": "r", "controller": True}
+    running = [pod(f"a/r{i}", 1, "n") for i in range(8)]
+    for each in running:
+        each["metadata"]["ownerReferences"] = [controller]
+        each["status"] = {"phase": "Running", "startTime": "2026-01-01T17:00:00Z"}
+    event = {"apiVersion": "v1", "kind": "Event", "lastTimestamp": EVENING, "metadata": {}}
+    answer = explain("a/x", node("n"), *running, pod("a/x", 1), event)
+    assert (answer["estimate"] is not None) is (kind == "Job")
+
+
 def test_a_gang_over_several_quotas_says_what_is_in_its_way() -> None:
     group = {
         "apiVersion": "scheduling.x-k8s.io/v1alpha1",
