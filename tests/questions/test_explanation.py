@@ -194,6 +194,13 @@ def test_what_protects_the_pods_in_the_way_is_said() -> None:
     assert "1 pod of quota b/quota within its min" in answer["preemption"]["why"]
 
 
+def test_nodes_are_no_gate_of_a_pod_whose_volume_claim_is_missing() -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]
+    answer = explain("a/x", node("n"), pod("a/x", 1, volumes=volumes))
+    assert [(each["gate"], each["passes"]) for each in answer["gates"]] == [("Volumes", False)]
+    assert answer["nodes"]["feasible"] == 0
+
+
 def test_an_estimate_rests_on_known_ends() -> None:
     ends = pod("a/w", 2, "n", activeDeadlineSeconds=90)
     answer = explain("a/x", node("n", 2), ends, pod("a/x", 1))

@@ -34,8 +34,10 @@ def _pod(answer: Answer, width: int) -> Iterator[RenderableType]:
     if answer["nodes"]["total"]:
         yield titled("NODES", indented(Text(_nodes(answer["nodes"]))))
     if answer["position"]:
-        ahead, own = answer["position"]["ahead"], answer["position"]["inQuota"]
-        yield titled("POSITION", indented(Text(f"{ahead} waiting pods ahead, {own} of its quota")))
+        words = f"{answer['position']['ahead']} waiting pods ahead"
+        if answer["quota"]:
+            words += f", {answer['position']['inQuota']} of its quota"
+        yield titled("POSITION", indented(Text(words)))
     if answer["gates"]:
         yield titled("PREEMPTION", indented(Text(_preemption(answer["preemption"]))))
         yield titled("CURES", _cures(answer["cures"], width))
