@@ -5,8 +5,8 @@ a grace period. Else it is drawn from how long pods like it have run: those of t
 of the same quota and size, else of the quota, else all. Pods that still run count as well, as far
 as they have run: to leave them out would make every pod look short (Kaplan and Meier's estimator).
 Where no pod like it has ended, what is left is drawn from the ages of those that run: at any one
-moment of a steady state both are distributed alike. Pods that a Deployment, StatefulSet or DaemonSet
-keeps running end only where their objects say so, and say nothing of others.
+moment of a steady state both are distributed alike. Pods that a Deployment, StatefulSet or
+DaemonSet keeps running end only where their objects say so, and say nothing of others.
 """
 
 from bisect import bisect_right
