@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from aliquot.cli.drawing import signs
-from aliquot.cli.drawing.grid import Cell, table
+from aliquot.cli.drawing.grid import Cell, elapsed, table
 from aliquot.cli.drawing.quota_bars import quota_bars, quota_tables
 from tests.cli.test_queue_bars import lines
 from tests.docs.test_examples import ROOT
@@ -141,3 +141,21 @@ def test_columns_stand_where_they_stood() -> None:
     drawn = capture.get()
     assert len(drawn) == len(drawn.translate(signs._ASCII))
     assert not SIGN.search(drawn.translate(signs._ASCII).replace("+", ""))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0s"),
+        (0.0004, "0s"),
+        (45, "45s"),
+        (8.657, "8.657s"),
+        (60, "1m"),
+        (138.462, "2m18.462s"),
+        (1800, "30m"),
+        (3600, "1h"),
+        (88410.744, "24h33m31s"),
+    ],
+)
+def test_times_are_written_as_durations_are(seconds: float, words: str) -> None:
+    assert elapsed(seconds) == words
