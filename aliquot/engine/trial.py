@@ -15,12 +15,14 @@ import numpy as np
 
 from aliquot.engine.eviction_brake import EvictionBrake
 from aliquot.engine.fit import Fit
+from aliquot.engine.gang_claims import staying_pods
 from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.holds.patience import Patience
 from aliquot.engine.holds.precedence import Precedence
 from aliquot.engine.holds.reservation import CAN_BE_PASSED, Reservations
 from aliquot.engine.joint_search import JointSearch
 from aliquot.engine.model.explanation import GateFigure
+from aliquot.engine.model.gang import surplus_of
 from aliquot.engine.model.reasons import BORROWERS, NO_ROOM, VICTIMS, Reason, Refusal
 from aliquot.engine.policies import Policy
 from aliquot.engine.policies.eligible import Eligible, Rights, evictable_pods
@@ -307,15 +309,18 @@ class Trial:
         """Does a waiting claim still need this leaving pod to go?
 
         Not if it can start now, or will once the other leaving pods are gone, with all that is held
-        for other claims left to them.
+        for other claims left to them. Pods of a gang that are evicted together are needed together:
+        else the claim would be given the room of one, and the others would be left too few to run.
         """
         state, leaving = self.state, self.state.leaving
-        entry, only_class = state.ledger.entries[victim], self._nominations.node_class(claim)
+        only_class = self._nominations.node_class(claim)
+        entries = {uid: state.ledger.entries[uid] for uid in self._evicted_with(victim)}
         with state.speculating(claim, asking=True) as speculation:
             speculation.set_aside([uid for uid in claim.uids() if uid in state.ledger.holding])
             if self.fit.assume(claim, only_class=only_class) is None:
                 return False
-            leaving.remove(victim)
+            for uid in entries:
+                leaving.remove(uid)
             try:
                 if claim.parts:
                     plan = self._joint_search.plan(claim)
@@ -324,7 +329,25 @@ class Trial:
                 classes = None if only_class is None else [only_class]
                 return search(state, claim, rights, (), classes) is None
             finally:
-                leaving.add(victim, entry)
+                for uid, entry in entries.items():
+                    leaving.add(uid, entry)
+
+    def _evicted_with(self, victim: str) -> list[str]:
+        """The leaving pods that go together with this one: itself, if its gang can spare it."""
+        state = self.state
+        pod = state.pods[victim]
+        gang = state.gangs.of(pod)
+        if gang is None:
+            return [victim]
+        left = surplus_of(gang, [*staying_pods(state, gang.name), pod])
+        if left.total and left.by_task.get(pod.task, 1):
+            return [victim]
+        leaving = (uid for uid in state.gangs.members[gang.name] if uid in state.leaving)
+        return [
+            uid
+            for uid in leaving
+            if uid == victim or self._nominations.is_awaited(uid) or not state.pods[uid].terminating
+        ]
 
     def _search(self, claim: Claim) -> Plan | None:
         """The best plan of victims for the claim.
