@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.model.gpu import NO_GPU_AMOUNT, WHOLE_GPU, Device, GpuAmount, GpuAsk
+from aliquot.engine.model.knobs import DevicePlacement
 
 MOST_POINTS = 1000
 """The highest load of a card: percentages, weighted by tenths (see `_LOADS`)."""
@@ -24,9 +25,9 @@ _TOO_MUCH = 2 * MOST
 """No card has this."""
 _FREE, _HAS, _PARTS = slice(0, 2), slice(2, 4), slice(0, 4)
 """What a card has free, and has: compute, then memory; both, for requests of parts of cards."""
-_LOAD, _POINTS, _IDLE, _THERE, _MODEL, _VENDOR, _POOL, _INDEX, _NUMBER = range(4, 13)
-_LEAVING = slice(13, 15)
-_ROWS = 15
+_LOAD, _POINTS, _IDLE, _BROKEN, _THERE, _MODEL, _VENDOR, _POOL, _INDEX, _NUMBER = range(4, 14)
+_LEAVING = slice(14, 16)
+_ROWS = 16
 _EVERY = slice(None)
 _COUNT, _SUM, _MEAN = range(3)
 """Of each node: how many cards it has, at least 1; the sum of their loads; its points by that."""
@@ -97,6 +98,15 @@ class Card:
         return not (self.tflops or self.vram or self.pods)
 
     @property
+    def broken(self) -> int:
+        """What is left of a card that pods use, in millionths: of what it has least of."""
+        if self.is_idle:
+            return 0
+        used = zip(self.has, (self.tflops, self.vram), strict=True)
+        parts = ((has - taken) * WHOLE_GPU // has for has, taken in used if has > 0)
+        return max(min(parts, default=0), 0)
+
+    @property
     def free_soon(self) -> GpuAmount:
         """What is left of it once terminating pods have ended."""
         return self.free.plus(self.leaving)
@@ -105,10 +115,10 @@ class Card:
 class Cards:
     """The columns: for each fact of a card, `(places of a node, nodes)`."""
 
-    def __init__(self, compact_nodes: bool = True, compact_cards: bool = True) -> None:
-        """`compact_nodes`: are the fuller nodes better, not the emptier? And of cards?"""
-        self._compact_nodes = compact_nodes
-        self._compact_cards = compact_cards
+    def __init__(self, placement: DevicePlacement = "NodeCompactGPULowLoad") -> None:
+        self._compact_nodes = placement != "LowLoadFirst"
+        self._compact_cards = placement == "CompactFirst"
+        self._judges_rests = placement == "leastFragmentation"
         self._codes: dict[str, int] = {}
         """A number for each model, vendor and pool."""
         self._names: dict[int, tuple[str, ...]] = {}
@@ -177,7 +187,7 @@ class Cards:
         words, codes = (_same(device.model), _same(device.vendor), device.pool), self._codes
         kind = (codes.setdefault(word, len(codes)) for word in words)
         load, index = card.load, min(device.index, _LARGEST_INDEX)
-        facts = *card.free, *card.has, load, self._points(load), card.is_idle, 1
+        facts = *card.free, *card.has, load, self._points(load), card.is_idle, card.broken, 1
         return *facts, *kind, index, card.number, *card.leaving
 
     def _points(self, load: int) -> int:
@@ -203,7 +213,9 @@ class Cards:
         means[slot] = self._mean(total, counts[slot])
         cells[cell] = load
         cells[cell + step] = self._points(load)
-        cells[cell + step + step] = card.is_idle
+        cells[cell + 2 * step] = card.is_idle
+        if self._judges_rests:
+            cells[cell + 3 * step] = card.broken
 
     def write_leaving(self, card: Card) -> None:
         """Write what terminating pods hold of a card."""
@@ -318,20 +330,12 @@ class Cards:
         found: Column = by_number.take(self._at(_NUMBER, None), -1)
         return found
 
-    def free_parts(self, slots: Slots = None, less: GpuAsk | None = None) -> Column:
-        """What each card of these nodes has free, in millionths of it: of what it has least of.
+    def broken(self, slots: Slots = None) -> Column:
+        """What is left of each card of these nodes that pods use: see `Card.broken`.
 
-        Nothing where there is no card, or more is used than there is. `less`: once such a pod has
-        taken its part of the card.
+        Kept up to date only where placements are judged by what they leave.
         """
-        facts = self._at(_PARTS, slots)
-        free, has = facts[_FREE], facts[_HAS]
-        if less is not None:
-            free = np.stack([free[i] - _needs(less, i, facts) for i in (0, 1)])
-        parts = np.where(has > 0, free * WHOLE_GPU // np.maximum(has, 1), WHOLE_GPU)
-        least = np.where((has > 0).any(axis=0), parts.min(axis=0), 0)
-        parts_left: Column = np.maximum(least, 0)
-        return parts_left
+        return self._at(_BROKEN, slots)
 
     def largest(self) -> Column:
         """The compute and the memory of the largest card of each node; 0 without cards."""

@@ -44,7 +44,7 @@ class Devices:
         """Numbers of cards that were forgotten."""
         self._removed: dict[str, GpuAmount] = {}
         """The capacity of removed devices: pods may still be booked on them."""
-        self._cards = Cards(placement != "LowLoadFirst", placement == "CompactFirst")
+        self._cards = Cards(placement)
         self._moved: dict[str, None] = {}
         """The nodes whose cards are to be laid out anew."""
 

@@ -128,17 +128,35 @@ class NodeScores:
         unfit = np.logical_or.reduce(ask.at(self._capacity.free, slots) < ask.need)
         if ask.gpu is not None:
             unfit |= ~self._devices.hold(ask.gpu, slots)
-        scores: NDArray[np.int64]
         if self._fragmentation is not None:
-            scores = self._fragmentation.points(ask.shape, slots) << _TIE_BITS
-            scores += self._tie(ask, slots)
-        elif ask.gpu is None:
+            return self._score_by_cost(ask, slots, np.flatnonzero(~unfit), self._fragmentation)
+        scores: NDArray[np.int64]
+        if ask.gpu is None:
             scores = ask.slope.dot(ask.at(self._capacity.part, slots))
         else:
             scores = self._devices.points(ask.gpu, slots)
         scores <<= _RANK_BITS
         scores += ask.base.take(slots)
         scores[unfit] = -1
+        return scores
+
+    def _score_by_cost(
+        self,
+        ask: Ask,
+        slots: NDArray[np.int64],
+        fit: NDArray[np.int64],
+        fragmentation: Fragmentation,
+    ) -> NDArray[np.int64]:
+        """The scores of some nodes by what the pod costs there; only where it fits is that known.
+
+        Many numpy calls for each node: where a cluster is packed, most nodes are spared them.
+        """
+        scores = np.full(len(slots), -1, dtype=np.int64)
+        if len(fit):
+            among = slots.take(fit)
+            points = fragmentation.points(ask.shape, among) << _TIE_BITS
+            points += self._tie(ask, among)
+            scores[fit] = (points << _RANK_BITS) + ask.base.take(among)
         return scores
 
     def _tie(self, ask: Ask, slots: NDArray[np.int64]) -> NDArray[np.int64]:
