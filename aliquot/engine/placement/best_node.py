@@ -34,6 +34,7 @@ from aliquot.engine.placement.fragmentation.fragmentation import Fragmentation
 from aliquot.engine.placement.fragmentation.mix import Mix
 from aliquot.engine.placement.free_capacity import FreeCapacity
 from aliquot.engine.placement.image_points import ImagePoints
+from aliquot.engine.placement.node_books import NodeBooks
 from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
 from aliquot.engine.placement.node_scores import POINTS_SHIFT, NodeScores
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
@@ -79,9 +80,9 @@ class Placement:
         self.volumes = VolumeFilter(nodes, volumes, ledger, changes)
         self.rule_sets = RuleSets(nodes, ledger, self._preferences, self.volumes)
         self._capacity = FreeCapacity(resources, nodes, ledger, changes)
-        columns = resources, nodes, devices, self._capacity, self._preferences
-        self.fragmentation = None if mix is None else Fragmentation(*columns, mix)
-        self.scores = NodeScores(*columns, knobs.score, self.fragmentation)
+        books = NodeBooks(resources, nodes, devices, self._capacity, self._preferences)
+        self.fragmentation = None if mix is None else Fragmentation(books, mix)
+        self.scores = NodeScores(books, knobs.score, self.fragmentation)
         self._pending_at = -1
         """The version for which the charges of waiting pods were last worked out."""
         self._confined_to: Mask | None = None

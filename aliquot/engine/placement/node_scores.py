@@ -15,13 +15,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.columns import Resources
-from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.placement.ask import MOST_SCORED, Ask, is_special
 from aliquot.engine.placement.fragmentation.fragmentation import COST_BITS, Fragmentation
-from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
-from aliquot.engine.placement.preferences import OPEN, NodePreferences
+from aliquot.engine.placement.free_capacity import WHOLE
+from aliquot.engine.placement.node_books import NodeBooks
+from aliquot.engine.placement.preferences import OPEN
 
 _RANK_BITS = 20
 """Room for the order of a million nodes."""
@@ -44,19 +42,11 @@ class NodeScores:
 
     def __init__(
         self,
-        resources: Resources,
-        nodes: Nodes,
-        devices: Devices,
-        capacity: FreeCapacity,
-        preferences: NodePreferences,
+        books: NodeBooks,
         mode: Literal["pack", "spread"],
         fragmentation: Fragmentation | None = None,
     ) -> None:
-        self._resources = resources
-        self._nodes = nodes
-        self._devices = devices
-        self._capacity = capacity
-        self._preferences = preferences
+        self._resources, self._nodes, self._devices, self._capacity, self._preferences = books
         self.mode = mode
         self._fragmentation = fragmentation
         self._warm: dict[Ask, None] = {}

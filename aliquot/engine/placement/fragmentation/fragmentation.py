@@ -12,9 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.columns import Resources
-from aliquot.engine.gpus.devices import Devices, enough
+from aliquot.engine.gpus.devices import enough
 from aliquot.engine.model.gpu import CARD_RESOURCES, WHOLE_GPU, GpuAmount
 from aliquot.engine.model.pod import Shape
 from aliquot.engine.placement.fragmentation.mix import Mix, Weights, asks_for_cards
@@ -25,8 +23,8 @@ from aliquot.engine.placement.fragmentation.rests import (
     Version,
 )
 from aliquot.engine.placement.fragmentation.usable import Column, Request, UsableCards
-from aliquot.engine.placement.free_capacity import FreeCapacity
-from aliquot.engine.placement.preferences import OPEN, NodePreferences
+from aliquot.engine.placement.node_books import NodeBooks
+from aliquot.engine.placement.preferences import OPEN
 
 COST_BITS = 14
 """Bits of a node's points: 32 cards in steps of 1/512 of a card. Finer steps pack no better."""
@@ -44,21 +42,10 @@ _MOST_COST = (1 << (COST_BITS - 1)) - 1
 class Fragmentation:
     """What placements cost, over the nodes; follows the mix and the nodes."""
 
-    def __init__(
-        self,
-        resources: Resources,
-        nodes: Nodes,
-        devices: Devices,
-        capacity: FreeCapacity,
-        preferences: NodePreferences,
-        mix: Mix,
-    ) -> None:
-        self._resources = resources
-        self._nodes = nodes
-        self._devices = devices
-        self._preferences = preferences
+    def __init__(self, books: NodeBooks, mix: Mix) -> None:
+        self._resources, self._nodes, self._devices, _, self._preferences = books
         self._mix = mix
-        self._rests = NodeRests(resources, nodes, devices, capacity)
+        self._rests = NodeRests(books)
         self._moment: Version = ()
         self._known_at: Version = ()
         self._served: dict[Shape, NDArray[np.bool_]] = {}

@@ -10,12 +10,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.columns import Resources
-from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import CARD_RESOURCES
 from aliquot.engine.placement.fragmentation.usable import Column, Rest, UsableCards
-from aliquot.engine.placement.free_capacity import FreeCapacity
+from aliquot.engine.placement.node_books import NodeBooks
 
 MOST_CARDS = 2**10
 """More than a node has: products stay in int64."""
@@ -33,13 +30,8 @@ Version = tuple[int, ...]
 class NodeRests:
     """The rests of all nodes, and which are equal."""
 
-    def __init__(
-        self, resources: Resources, nodes: Nodes, devices: Devices, capacity: FreeCapacity
-    ) -> None:
-        self._resources = resources
-        self._nodes = nodes
-        self._devices = devices
-        self._capacity = capacity
+    def __init__(self, books: NodeBooks) -> None:
+        self._resources, self._nodes, self._devices, self._capacity, _ = books
         self._here: Version = ()
         self._read = -1, 0
         """How far the list of nodes with another free capacity was read."""
