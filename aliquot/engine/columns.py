@@ -139,6 +139,22 @@ class Columns:
                 cells[cell] = after if after < LIMIT else LIMIT
         return exact
 
+    def move(self, into: "Columns", slots: tuple[int, ...], vector: Vector) -> bool:
+        """Move amounts in these slots to other columns over the same slots; False as in `add`."""
+        cells, others, width = self.cells, into.cells, self.width
+        exact = True
+        for row, amount in vector:
+            first = row * width
+            for slot in slots:
+                cell = first + slot
+                before, after = cells[cell], others[cell] + amount
+                if before < LIMIT:
+                    cells[cell] = before - amount
+                else:
+                    exact = False
+                others[cell] = after if after < LIMIT else LIMIT
+        return exact
+
     def fill(self, slot: int, vector: Vector) -> None:
         """Set a slot to these amounts, and to the default in every other row.
 

@@ -72,9 +72,9 @@ class Cursor(Generic[T]):
 
     def read(self) -> list[T]:
         """What was appended since it last read."""
-        unread = self._entries[self.position :]
-        self.position = len(self._entries)
-        return unread
+        entries, position = self._entries, self.position
+        self.position = len(entries)
+        return entries[position:]
 
 
 class Freed(NamedTuple):
