@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.changes import Changes
-from aliquot.engine.books.ledger import Ledger
+from aliquot.engine.books.ledger import NOWHERE, Ledger
 from aliquot.engine.books.node_images import NodeImages
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import QuotaTree, Reach
@@ -194,6 +194,10 @@ class Placement:
         self, ask: Ask, classes: list[str] | None = None, images: tuple[str, ...] = ()
     ) -> str | None:
         """The best node for such a pod, of these classes if given; None if no node has room."""
+        if classes is None and self._is_plain(ask, images):
+            slot = self.scores.best(ask)
+            if not ask.prefers:
+                return None if slot == NOWHERE else self._nodes.slots.names[slot]
         scores = self._scores(ask, images)
         if classes is not None:
             scores = np.where(self._nodes.of_classes(classes), scores, -1)
@@ -221,28 +225,26 @@ class Placement:
         answered with the numbers of now, and keeps nothing. The pod's images are no part of its
         ask: they decide which node is best, never whether there is one.
         """
-        blocked = self._blocked(ask)
+        blocked = None if ask.rule_set is None else self._blocked(ask.rule_set)
         if blocked is not None:
             return blocked
         if classes is not None or self._confined_to is not None:
             return self.pick(ask, classes, images) or self.refusal(ask)
-        ledger = self._ledger
-        moment = None if ask.refused is None else self._moment(ask)
-        if ask.refused is not None and ask.refused[0] == moment and not ledger.asking:
-            return ask.refused[1]
+        if ask.refused is not None and not self._ledger.asking:
+            moment, refusal = ask.refused
+            if moment == self._moment(ask):
+                return refusal
         node = self.pick(ask, None, images)
         if node is not None:
             return node
         refusal = self.refusal(ask)
-        if not ledger.tentative:
+        if not self._ledger.tentative:
             ask.refused = (self._moment(ask), refusal)
         return refusal
 
-    def _blocked(self, ask: Ask) -> Refusal | None:
+    def _blocked(self, rule_set: RuleSet) -> Refusal | None:
         """Why such a pod can start nowhere, whatever the node: what is wrong with its claims."""
-        if ask.rule_set is None or not ask.rule_set.rules.volumes:
-            return None
-        return self.volumes.blocking(ask.rule_set.rules)
+        return self.volumes.blocking(rule_set.rules) if rule_set.rules.volumes else None
 
     def known_capacity(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
         """How many such pods the nodes have room for, and why no more, if known to be fewer."""
@@ -430,7 +432,7 @@ class Placement:
 
     def feasibility_version(self) -> int:
         """Grows whenever `could_hold` may have another answer."""
-        return self.version() + self._devices.version
+        return self.scores.version() + self._devices.version
 
     def _scores(self, ask: Ask, images: tuple[str, ...] = ()) -> NDArray[np.int64]:
         """The scores of the nodes: those of the shape, and what rules and preferences make of them.
@@ -451,6 +453,12 @@ class Placement:
             points = total(self.points(ask, feasible, images), self._weights, len(feasible))
             scores = np.where(feasible, scores + (points << POINTS_SHIFT), -1)
         return scores
+
+    def _is_plain(self, ask: Ask, images: tuple[str, ...]) -> bool:
+        """Do neither rules nor images nor a domain make of the scores of the shape others?"""
+        if ask.rule_set is not None or self._confined_to is not None:
+            return False
+        return not images or self._image_points.of(images) is None
 
     def _rules_prefer(self, ask: Ask) -> bool:
         return ask.rule_set is not None and self.rule_sets.prefers(ask.rule_set)
