@@ -81,6 +81,9 @@ class Fit:
             return Refusal(Reason.TERMINATING, "the pod is being deleted")
         if claim.parts:
             return self._assume_parts(claim, gates, only_class)
+        if len(claim.pods) == 1 and claim.topology is None and not claim.asks[0].by_class:
+            # most claims are of one pod: `_assume_by_gates` and `place` without their overhead
+            return self._first_refusal(claim, None, gates) or self._place_one(claim, None)
         return self._assume_by_gates(claim, gates, only_class)
 
     def _assume_by_gates(
@@ -349,7 +352,9 @@ class Fit:
     ) -> Booking | Refusal:
         """A pod's booking on the best node; where the GPU quota refuses its devices, on another."""
         state = self.state
-        booking = state.bookings.booking(pod, quota, node)
+        booking = state.bookings.of_ask(ask, pod, quota, node)
+        if booking.gpu is None:
+            return booking
         refusal = gpu_refusal(state, claim, pod, booking.gpu)
         if refusal is None:
             return booking
