@@ -38,6 +38,7 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import Event, check_event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import BORROWERS, Reason, Refusal, Watch
 from aliquot.engine.policies import POLICIES
 from aliquot.engine.queue.claim import Claim
@@ -142,7 +143,7 @@ class Engine(Questions):
         self._gang_claims.refresh()
         decisions: list[Decision] = list(self._evict_pods_of_lost_nodes())
         for claim in going_on:
-            decisions.extend(self._binds(claim))
+            decisions.extend(map(self._bind, claim.pods))
         self._policy.gates.refresh()
         if self._patience.release(now, self._brake.is_paused(now)):
             self._policy.gates.refresh()
@@ -291,7 +292,7 @@ class Engine(Questions):
             waiting.remove(claim.uid)
             self._note_started(claim, position)
             self._policy.reclaim.started_on_idle(claim)
-            yield from self._binds(claim)
+            yield from map(self._bind, claim.pods)
             head = lane.head
             if head is None:
                 queue.drop()
@@ -340,7 +341,7 @@ class Engine(Questions):
         if verdict is None:
             self._state.waiting.start(lane, claim)
             self._note_started(claim, position, displaced)
-            decisions.extend(self._binds(claim))
+            decisions.extend(map(self._bind, claim.pods))
         elif isinstance(verdict, Plan):
             if self._take_back_starts(claim, verdict, decisions):
                 return
@@ -356,7 +357,8 @@ class Engine(Questions):
             self._wakeups.note_min_runtime(self._now)
             decisions.extend(self._waits(lane, claim, told))
             return
-        self._nominations.displace(claim, displaced, self._vacated(claim, nominated_nodes))
+        if displaced:
+            self._nominations.displace(claim, displaced, self._vacated(claim, nominated_nodes))
 
     def _take_back_starts(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> bool:
         """Withdraw the victims whose Bind was not handed out yet; was there one?
@@ -417,24 +419,23 @@ class Engine(Questions):
         self._fresh_starts.note(claim)
         if self._policy.turns is not None:
             self._policy.turns.started(claim)
-        self._claim_rest_of_gang(claim)
+        if claim.others:
+            self._claim_rest_of_gang(claim)
 
     def _claim_rest_of_gang(self, claim: Claim) -> None:
         """The core of a gang has started: its other waiting pods claim one by one."""
-        if claim.others:
-            waiting, changes = self._state.waiting, self._state.waiting.changes
-            self._state.gangs.note_change(claim.pods[0])
-            self._gang_claims.refresh()
-            waiting.changes = changes  # the same pods wait: demand has not changed
+        waiting, changes = self._state.waiting, self._state.waiting.changes
+        self._state.gangs.note_change(claim.pods[0])
+        self._gang_claims.refresh()
+        waiting.changes = changes  # the same pods wait: demand has not changed
 
-    def _binds(self, claim: Claim) -> Iterator[Bind]:
-        """The Bind of each pod, on the node and devices that were assumed for it."""
-        for pod in claim.pods:
-            booking = self._state.ledger.entries[pod.uid].booking
-            assert booking.node is not None
-            self._assumptions.note(pod.uid, self._now)
-            devices = booking.gpu.devices if booking.gpu is not None else ()
-            yield Bind(pod, booking.node, devices, booking.volumes)
+    def _bind(self, pod: Pod) -> Bind:
+        """The Bind of a pod, on the node and devices that were assumed for it."""
+        booking = self._state.ledger.entries[pod.uid].booking
+        assert booking.node is not None
+        self._assumptions.note(pod.uid, self._now)
+        devices = booking.gpu.devices if booking.gpu is not None else ()
+        return Bind(pod, booking.node, devices, booking.volumes)
 
     def _preempt(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> None:
         """Evict the victims; nominate their room and right for the claim until they are gone.
