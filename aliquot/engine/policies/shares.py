@@ -185,7 +185,7 @@ class ShareGates(Gates, Generic[B]):
         """May the claim use idle capacity beyond its share?"""
 
     def share_for(self, claim: Claim, row: int, account: int) -> int:
-        """The share that bounds the claim in an account."""
+        """The share that bounds the claim in an account: never less than the account's own."""
         return self._shares.book.amounts.get(row, account)
 
     def share_to_keep(self, row: int, account: int) -> int:
@@ -200,10 +200,14 @@ class ShareGates(Gates, Generic[B]):
         book = self._shares.read()
         accounts = book.accounts(claim.quota)
         rows = book.rows_of(accounts[0])
+        shares, width = book.amounts.cells, book.amounts.width
         charge = [pair for pair in claim.charge(node_class) if pair[0] in rows]
         for account in accounts:
             for row, amount in charge:
-                if book.taken(row, account) + amount > self.share_for(claim, row, account):
+                then = book.taken(row, account) + amount
+                if then <= shares[row * width + account]:
+                    continue  # what bounds the claim is this, or more
+                if then > self.share_for(claim, row, account):
                     return self._refusal(claim, account, row, amount)
         return None
 

@@ -38,6 +38,7 @@ class Claim:
         "held",
         "joins",
         "key",
+        "lane",
         "missing",
         "others",
         "parts",
@@ -71,6 +72,8 @@ class Claim:
         self.joins = False
         self.fingerprint = 0
         """That of its pods while it waits; see `repeat_guard`."""
+        self.lane: object = None
+        """The lane in which it waits."""
         self.uid = pods[0].uid
         self.priority = max(pod.priority for pod in pods)
         self.key: ImportanceKey = importance(pods[0])
@@ -107,12 +110,14 @@ class Claim:
     @property
     def preempts(self) -> bool:
         """May pods be evicted for it?"""
-        return all(pod.preempts for pod in self.pods)
+        pods = self.pods
+        return pods[0].preempts if len(pods) == 1 else all(pod.preempts for pod in pods)
 
     @property
     def preemptible(self) -> bool:
         """May each of its pods be evicted later?"""
-        return all(pod.preemptible for pod in self.pods)
+        pods = self.pods
+        return pods[0].preemptible if len(pods) == 1 else all(pod.preemptible for pod in pods)
 
     def is_critical(self, system: SystemNamespaces) -> bool:
         """Is it a critical claim of the system? Of one in several namespaces, each part must be."""
@@ -170,7 +175,8 @@ class Claim:
     def charge(self, node_class: str | None) -> Vector:
         """What its quota is charged for all its pods on nodes of this class; None while pending."""
         if len(self.asks) == 1:
-            return self.asks[0].charge(node_class)
+            ask = self.asks[0]
+            return ask.plain.pending if node_class is None else ask.charge(node_class)
         total: dict[int, int] = {}
         for ask in self.asks:
             for row, amount in ask.charge(node_class):

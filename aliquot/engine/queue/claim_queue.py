@@ -203,7 +203,8 @@ class _GroupQueue:
         while order and self._ranks.get(order[0][_GROUP]) is not order[0]:
             heapq.heappop(order)
         if order:
-            self._first = self._groups[order[0][_GROUP]].first()
+            queue = self._groups[order[0][_GROUP]]
+            self._first = queue.first() if queue._used else queue._first
         else:
             lanes, first = self._lanes, None
             while lanes and first is None:

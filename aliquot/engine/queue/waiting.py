@@ -201,9 +201,9 @@ class Waiting:
         self.wake([self._of[uid][0]])
 
     def _forget(self, lane: Lane, claim: Claim) -> None:
-        del lane.claims[claim.uid]
+        lane.drop(claim)
         self.fingerprint -= claim.fingerprint
-        for pod in claim.members:
+        for pod in claim.members if claim.others else claim.pods:
             del self._of[pod.uid]
 
     def _close(self, lane: Lane) -> None:
