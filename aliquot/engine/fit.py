@@ -66,6 +66,27 @@ class Fit:
             set_pods(self.state, claim, pods, others)
         return refusal
 
+    def could_assume(self, claim: Claim, gates: tuple[Gate, ...]) -> bool:
+        """Would the gates let the claim pass, and is there room? It is not assumed."""
+        if not claim.missing and self.surely_fits(claim):
+            return self._first_refusal(claim, None, gates) is None
+        with self.state.speculating(claim):
+            return self.assume(claim, gates) is None
+
+    def surely_fits(self, claim: Claim) -> bool:
+        """Is there room for all pods of the claim, as one look at the nodes tells?
+
+        False also where that look is not enough: for pods that differ, or that come with devices, a
+        topology, or rules about other pods.
+        """
+        first, ask = claim.pods[0], claim.asks[0]
+        if first.blocked or claim.parts or claim.topology is not None:
+            return False
+        if ask.rule_set is not None or ask.gpu is not None or ask.by_class:
+            return False
+        alike = claim.size == 1 or all(each is ask for each in claim.asks)
+        return alike and self.state.placement.has_room_for(ask, claim.size)
+
     def _assume(
         self, claim: Claim, gates: tuple[Gate, ...], only_class: str | None
     ) -> Refusal | None:

@@ -259,10 +259,7 @@ class Trial:
 
     def _could_use_idle(self, claim: Claim, refusal: Refusal) -> bool:
         """Could it start on idle capacity, without victims, once claims within their share have?"""
-        if refusal.reason not in OVER_SHARE:
-            return False
-        with self.state.speculating(claim):
-            return self.fit.assume(claim, self.fit.idle_gates) is None
+        return refusal.reason in OVER_SHARE and self.fit.could_assume(claim, self.fit.idle_gates)
 
     def _may_preempt_later(self, claim: Claim, refusal: Refusal) -> bool:
         """Could pods that start later be victims for it, so that it should be tried again?"""

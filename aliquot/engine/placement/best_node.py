@@ -280,6 +280,15 @@ class Placement:
             return bool((scores >= 0).any())
         return any(scores.item(slot) >= 0 for slot in slots)
 
+    def has_room_for(self, ask: Ask, number: int) -> bool:
+        """Have the nodes room for so many such pods, for which no rules hold, and no devices?"""
+        nodes = (self._scores(ask) >= 0).nonzero()[0]
+        if len(nodes) >= number or not len(nodes) or not ask.room:
+            return bool(len(nodes))
+        free = self._capacity.free.data
+        fits = [free[row].take(nodes) // amount for row, amount in ask.room]
+        return int(np.minimum.reduce(fits).sum()) >= number
+
     def open_nodes(self, ask: Ask) -> NDArray[np.bool_]:
         """The nodes that such a pod may run on, whatever they have free."""
         open_to: NDArray[np.bool_] = self._preferences.of(ask.shape.constraints).codes == OPEN
