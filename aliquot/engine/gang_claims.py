@@ -139,12 +139,18 @@ def _claims(state: State, names: Iterable[str]) -> list[Claim]:
 
 
 def _waiting(state: State, name: str) -> _Waiting:
-    members = [state.pods[uid] for uid in state.gangs.members.get(name, ())]
-    waiting = [pod for pod in members if not (pod.blocked or _is_placed(state, pod))]
-    holding = state.ledger.holding
-    waiting.sort(key=lambda pod: (pod.uid not in holding, _core_order(pod)))
-    present = present_by_task(state, name)
-    return _Waiting(waiting, select_core(state.gangs.known[name], waiting, present))
+    gang, holding = state.gangs.known[name], state.ledger.holding
+    waiting, present = list[Pod](), Counter(dict(gang.done))
+    for uid in state.gangs.members.get(name, ()):
+        pod = state.pods[uid]
+        if _is_placed(state, pod):
+            present[pod.task] += state.is_staying(pod)
+        elif not pod.blocked:
+            waiting.append(pod)
+    waiting.sort(key=_core_order)
+    if holding:
+        waiting.sort(key=lambda pod: pod.uid not in holding)
+    return _Waiting(waiting, select_core(gang, waiting, present))
 
 
 def _unknown(state: State, names: Iterable[str]) -> int:

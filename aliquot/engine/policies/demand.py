@@ -6,6 +6,7 @@ and mostly nothing has changed, so the check must be cheap.
 
 from collections.abc import Callable, Set
 
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
@@ -83,8 +84,15 @@ class Unsatisfiable:
         for claim, number in state.waiting.kinds():
             self._count(claim, number)
             for pod in claim.others:
-                self._count(state.claims.of((pod,)), number)
+                self._count_other(pod, number)
         return before != self.amounts
+
+    def _count_other(self, pod: Pod, number: int) -> None:
+        """Count a pod beyond the core of so many gangs, as a claim of its own."""
+        state, quota = self._state, self._state.tree.quota_of(pod)
+        could_start = quota is not None and not pod.blocked and self._takes_pods(quota)
+        if not (could_start and state.placement.could_hold(state.placement.ask(pod))):
+            self._count(state.claims.of((pod,)), number)
 
     def _count(self, claim: Claim, number: int) -> None:
         """Count what so many claims like this one request, if they can never start."""

@@ -20,7 +20,7 @@ from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_
 from aliquot.engine.policies.eligible import Right, Rights
 from aliquot.engine.policies.gates import parts_are_owed
 from aliquot.engine.policies.interface import Gates
-from aliquot.engine.policies.usage import ratio, taken, within_max
+from aliquot.engine.policies.usage import INFINITE, ratio, taken, within_max
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
@@ -137,12 +137,16 @@ def _differences(before: NDArray[np.int64], now: NDArray[np.int64]) -> list[int]
 
 def dominant_ratio(book: ShareBook, account: int) -> int:
     """What is used or nominated of the share, in the resource of which that is the most."""
-    most = 0
+    most, share = 0, 1
     for row in book.rows_of(account):
         used = book.taken(row, account)
         if used:
-            most = max(most, ratio(used, book.amounts.get(row, account)))
-    return most
+            whole = book.amounts.get(row, account)
+            if not whole:
+                return INFINITE
+            if used * share > most * whole:
+                most, share = used, whole
+    return ratio(most, share)
 
 
 def in_use(state: State, book: ShareBook, row: int) -> int:

@@ -72,7 +72,9 @@ class Claim:
         self.fingerprint = 0
         """That of its pods while it waits; see `repeat_guard`."""
         self.uid = pods[0].uid
-        self.priority = max(pod.priority for pod in pods)
+        self.priority = pods[0].priority
+        if len(pods) > 1:
+            self.priority = max(pod.priority for pod in pods)
         self.key: ImportanceKey = importance(pods[0])
 
     def in_order(self, places: Sequence[int]) -> "Claim":
@@ -107,12 +109,12 @@ class Claim:
     @property
     def preempts(self) -> bool:
         """May pods be evicted for it?"""
-        return all(pod.preempts for pod in self.pods)
+        return all([pod.preempts for pod in self.pods])
 
     @property
     def preemptible(self) -> bool:
         """May each of its pods be evicted later?"""
-        return all(pod.preemptible for pod in self.pods)
+        return all([pod.preemptible for pod in self.pods])
 
     def is_critical(self, system: SystemNamespaces) -> bool:
         """Is it a critical claim of the system? Of one in several namespaces, each part must be."""
@@ -139,7 +141,7 @@ class Claim:
         gpu_quota = first.namespace if first.shape.gpu is not None else None
         is_alone = self.held or self.others or self.missing or self.parts or self.joins
         alone = self.uid if is_alone else None
-        runs = tuple(pod.expected_duration for pod in self.pods)
+        runs = tuple([pod.expected_duration for pod in self.pods])
         system = first.namespace if self.priority >= CRITICAL_PRIORITY else None
         right = self.quota, self.priority, system
         near = self.topology
@@ -189,8 +191,8 @@ class Claims:
 
     def of(self, pods: Pods, others: Pods = (), missing: int = 0, surplus: bool = False) -> Claim:
         """The claim of these pods."""
-        asks = tuple(self._placement.ask(pod) for pod in pods)
-        held = any(pod.uid in self._ledger.holding for pod in pods)
+        asks, holding = tuple(map(self._placement.ask, pods)), self._ledger.holding
+        held = bool(holding) and any(pod.uid in holding for pod in pods)
         claim = Claim(pods, asks, self._tree.quota_of(pods[0]), held, others, missing, surplus)
         if len(pods) > 1 and any(self._judge(pod) != self._judge(pods[0]) for pod in pods):
             claim.parts = tuple(self._parts(pods))

@@ -97,7 +97,8 @@ class Waiting:
         """Add a claim, in place of any other of its pods; its lane is tried in the next cycle."""
         self.changes += 1
         for pod in claim.members:
-            self.remove(pod.uid)
+            if pod.uid in self._of:
+                self.remove(pod.uid)
         kind = claim.kind
         if self._path is not None:
             kind = (*self._path(claim), *kind)
