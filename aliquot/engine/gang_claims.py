@@ -139,13 +139,14 @@ def _claims(state: State, names: Iterable[str]) -> list[Claim]:
 
 
 def _waiting(state: State, name: str) -> _Waiting:
-    gang, holding = state.gangs.known[name], state.ledger.holding
+    gang, pods = state.gangs.known[name], state.pods
+    entries, holding = state.ledger.entries, state.ledger.holding
     waiting, present = list[Pod](), Counter(dict(gang.done))
     for uid in state.gangs.members.get(name, ()):
-        pod = state.pods[uid]
-        if _is_placed(state, pod):
+        pod, entry = pods[uid], entries.get(uid)
+        if entry is not None and entry.stage >= Stage.ASSUMED:
             present[pod.task] += state.is_staying(pod)
-        elif not pod.blocked:
+        elif not (pod.gated or pod.terminating or pod.unsupported):
             waiting.append(pod)
     waiting.sort(key=_core_order)
     if holding:
@@ -184,7 +185,8 @@ def _core_order(pod: Pod) -> tuple[int, bool, ImportanceKey]:
     A core with one pod that says `preemptionPolicy: Never` does not preempt at all, and whether it
     has one must not depend on names.
     """
-    return -pod.priority, not pod.preempts, importance(pod)
+    key = importance(pod)
+    return key[0], not pod.preempts, key
 
 
 def _enqueue(state: State, claim: Claim) -> None:

@@ -21,7 +21,7 @@ OrderKey = tuple[Any, ...]
 """A pod's place in the order of its quota; comparable only with keys of the same `Order`."""
 
 _ORDER_WORDS = ("priority", "creation", "request", "name")
-_DIGITS = re.compile(r"[0-9]+")
+_DIGITS = re.compile(r"([0-9]+)")
 _LONGEST_NUMBER = 20
 """Digits that numbers in names are padded to: those of 2**64, so that timestamps and hashes fit."""
 _NAMES_KEPT = 4096
@@ -92,4 +92,7 @@ IMPORTANCE = Order("priority", "creation", "name")
 @lru_cache(maxsize=_NAMES_KEPT)
 def natural(name: str) -> Natural:
     """Order names as people do: `pod-9` before `pod-10`."""
-    return _DIGITS.sub(lambda digits: digits[0].zfill(_LONGEST_NUMBER), name), name
+    parts = _DIGITS.split(name)
+    for i in range(1, len(parts), 2):  # the numbers
+        parts[i] = parts[i].zfill(_LONGEST_NUMBER)
+    return "".join(parts), name
