@@ -439,7 +439,7 @@ class Placement:
 
     def feasibility_version(self) -> int:
         """Grows whenever `could_hold` may have another answer."""
-        return self.version() + self._devices.version
+        return self.scores.version() + self._devices.version
 
     def _scores(self, ask: Ask, images: tuple[str, ...] = ()) -> NDArray[np.int64]:
         """The scores of the nodes: those of the shape, and what rules and preferences make of them.

@@ -48,8 +48,11 @@ class Demand:
 
     def _total_moved(self) -> bool:
         """Has the use of a node changed that takes no new pods, or is lost?"""
-        nodes = self._state.nodes
-        touched = self._nodes.read() if self._nodes else ()
+        if not self._nodes:
+            return False
+        nodes, touched = self._state.nodes, self._nodes.read()
+        if not (nodes.closed or nodes.lost):
+            return False
         return any(slot in nodes.closed or slot in nodes.lost for slot in touched)
 
     def tree_changed(self) -> bool:

@@ -189,7 +189,7 @@ class ShareGates(Gates, Generic[B]):
         """May the claim use idle capacity beyond its share?"""
 
     def share_for(self, claim: Claim, row: int, account: int) -> int:
-        """The share that bounds the claim in an account."""
+        """The share that bounds the claim in an account; never less than the account's own."""
         return self._shares.book.amounts.get(row, account)
 
     def share_to_keep(self, row: int, account: int) -> int:
@@ -205,9 +205,11 @@ class ShareGates(Gates, Generic[B]):
         accounts = book.accounts(claim.quota)
         rows = book.rows_of(accounts[0])
         charge = [pair for pair in claim.charge(node_class) if pair[0] in rows]
+        share, taken = book.amounts.get, book.taken
         for account in accounts:
             for row, amount in charge:
-                if book.taken(row, account) + amount > self.share_for(claim, row, account):
+                needed = taken(row, account) + amount
+                if needed > share(row, account) and needed > self.share_for(claim, row, account):
                     return self._refusal(claim, account, row, amount)
         return None
 
