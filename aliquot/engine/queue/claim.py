@@ -109,12 +109,14 @@ class Claim:
     @property
     def preempts(self) -> bool:
         """May pods be evicted for it?"""
-        return all([pod.preempts for pod in self.pods])
+        pods = self.pods
+        return pods[0].preempts if len(pods) == 1 else all(pod.preempts for pod in pods)
 
     @property
     def preemptible(self) -> bool:
         """May each of its pods be evicted later?"""
-        return all([pod.preemptible for pod in self.pods])
+        pods = self.pods
+        return pods[0].preemptible if len(pods) == 1 else all(pod.preemptible for pod in pods)
 
     def is_critical(self, system: SystemNamespaces) -> bool:
         """Is it a critical claim of the system? Of one in several namespaces, each part must be."""
