@@ -25,6 +25,7 @@ and deterministic: the same events give the same decisions, and time is only wha
 """
 
 from collections.abc import Container, Iterable, Iterator
+from functools import partial
 
 from aliquot.engine.eviction_brake import BRAKED, Braked, EvictionBrake
 from aliquot.engine.gang_claims import GangClaims
@@ -201,6 +202,7 @@ class Engine(Questions):
         self._wakeups.wake_by_freed()
         started = -1
         while True:
+            self._trial.shared.clear()
             while effort.may_try and (due := waiting.next()) is not None:
                 lane, claim = due
                 if effort.may_search or self._may_pass(claim):
@@ -383,6 +385,7 @@ class Engine(Questions):
     def _withdraw_binds(self, withdrawn: set[str], decisions: list[Decision]) -> bool:
         if not withdrawn:
             return False
+        self._trial.shared.clear()
         self._gang_claims.refresh()
         self._state.waiting.reorder()
         decisions[:] = [each for each in decisions if not _is_bind_of(each, withdrawn)]
@@ -394,7 +397,8 @@ class Engine(Questions):
         if not unreported:
             return
         if lane.told is None or lane.told[0] != refusal:
-            lane.told = refusal, refusals.in_full(self._trial, claim, refusal)
+            tell = partial(refusals.in_full, self._trial, claim, refusal)
+            lane.told = refusal, self._trial.shared.in_full(claim, refusal, tell)
         for waiting in unreported:
             for pod in waiting.members:
                 yield Wait(pod, lane.told[1])

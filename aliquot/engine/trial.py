@@ -26,6 +26,7 @@ from aliquot.engine.policies import Policy
 from aliquot.engine.policies.eligible import Eligible, Rights, evictable_pods
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.effort import Effort
+from aliquot.engine.queue.shared_refusals import SharedRefusals
 from aliquot.engine.reclaim.plan import Plan
 from aliquot.engine.reclaim.search import search
 from aliquot.engine.state import State
@@ -75,6 +76,7 @@ class Trial:
         self.fit = Fit(state, policy)
         self._joint_search = JointSearch(state, self.fit, self._search)
         self.effort = Effort()
+        self.shared = SharedRefusals(state.placement)
         self.now = 0
         self._asked_at: int | None = None
         """When the question is asked that is being answered, if it says so."""
@@ -179,8 +181,8 @@ class Trial:
         ledger = self.state.ledger
         self.effort.note_trial(holding=bool(ledger.holding))
         if not ledger.holding:
-            refusal = self.fit.assume(claim)
-            return refusal and self.reclaim(claim, refusal), []
+            return self._try_alone(claim), []
+        self.shared.clear()
         awaited = self._nominations.awaited_nodes(claim)
         only_class = self._nominations.node_class(claim)
         yielding: list[str] = []
@@ -200,6 +202,21 @@ class Trial:
                 speculation.keep()
         return verdict, yielding
 
+    def _try_alone(self, claim: Claim) -> Verdict:
+        """Try a claim while nothing is held for another; the same for claims that are alike."""
+        shared = self.shared.of(claim)
+        if shared is not None:
+            return shared
+        refusal = self.fit.assume(claim)
+        if refusal is not None and self._could_use_idle(claim, refusal):
+            refusal = _until_others_start(refusal)
+            self.shared.note(claim, refusal)
+            return refusal
+        verdict = refusal and self._make_way(claim, refusal)
+        if not isinstance(verdict, Refusal):
+            self.shared.clear()
+        return verdict
+
     def _assume_plan(self, claim: Claim, plan: Plan, refusal: Refusal) -> Refusal | None:
         """Assume a plan without victims: the search found room that pod-by-pod placement missed."""
         state = self.state
@@ -213,7 +230,11 @@ class Trial:
     def reclaim(self, claim: Claim, refusal: Refusal) -> Verdict:
         """What a refused claim can do: preempt, wait for leaving pods, or wait as refused."""
         if self._could_use_idle(claim, refusal):
-            return replace(refusal, watch=(*refusal.watch, BORROWERS))
+            return _until_others_start(refusal)
+        return self._make_way(claim, refusal)
+
+    def _make_way(self, claim: Claim, refusal: Refusal) -> Verdict:
+        """The same for a claim that could not use idle capacity."""
         if refusal.reason not in PREEMPTION_MAY_HELP and BORROWERS not in refusal.watch:
             return refusal
         now = self.now if self._asked_at is None else self._asked_at
@@ -405,6 +426,11 @@ class Trial:
             words = f"runs beyond its stated end on what is reserved for {claim.pods[0].path}"
             mask &= evictable_pods(self.state, self.now) & self._policy.gates.shields.exposed()
             yield [Eligible(mask, Reason.BACKFILL_OVERDUE, lambda _: words)]
+
+
+def _until_others_start(refusal: Refusal) -> Refusal:
+    """The refusal of a claim that could use idle capacity once claims within their share have."""
+    return replace(refusal, watch=(*refusal.watch, BORROWERS))
 
 
 def _without(rank: Sequence[Eligible], slots: list[int]) -> list[Eligible]:
