@@ -25,7 +25,6 @@ and deterministic: the same events give the same decisions, and time is only wha
 """
 
 from collections.abc import Container, Iterable, Iterator
-from functools import partial
 
 from aliquot.engine.eviction_brake import BRAKED, Braked, EvictionBrake
 from aliquot.engine.gang_claims import GangClaims
@@ -397,8 +396,7 @@ class Engine(Questions):
         if not unreported:
             return
         if lane.told is None or lane.told[0] != refusal:
-            tell = partial(refusals.in_full, self._trial, claim, refusal)
-            lane.told = refusal, self._trial.shared.in_full(claim, refusal, tell)
+            lane.told = refusal, refusals.in_full(self._trial, claim, refusal)
         for waiting in unreported:
             for pod in waiting.members:
                 yield Wait(pod, lane.told[1])

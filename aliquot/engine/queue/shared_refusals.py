@@ -80,7 +80,7 @@ class SharedRefusals:
         return found
 
     def _is_plain(self, claim: Claim) -> bool:
-        if claim.held or claim.missing or claim.parts or claim.joins or not claim.preempts:
+        if claim.held or claim.missing or claim.parts or claim.joins or claim.topology is not None:
             return False
         asks = [*claim.asks, *map(self._placement.ask, claim.others)]
-        return claim.topology is None and all(each is asks[0] for each in asks)
+        return all(each is asks[0] for each in asks)

@@ -9,6 +9,7 @@ have their words from here. It is asked when a refusal is reported, never while 
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Vector
@@ -36,6 +37,11 @@ def in_full(trial: Trial, claim: Claim, refusal: Refusal) -> Refusal:
         return replace(refusal, message=refusal.message + _broken_budgets(trial, claim))
     if refusal.reason in SETTLED:
         return refusal
+    return trial.shared.in_full(claim, refusal, partial(_worked_out, trial, claim, refusal))
+
+
+def _worked_out(trial: Trial, claim: Claim, refusal: Refusal) -> Refusal:
+    """The same, for a claim that still has to be tried again."""
     with trial.asking(claim) as only_class:
         others = _others(claim, refusal, list(all_refusals(trial, claim, only_class)))
     message = refusal.message + _preemption_policy(trial, claim, refusal) + others
@@ -113,7 +119,8 @@ class _View(Claim):
 
     def __init__(self, claim: Claim, row: int, charge: Vector, node_class: str | None) -> None:
         # A dozen views are made of a claim: what no gate looks at is not worked out anew.
-        self.pods, self.asks, self.quota, self.held = claim.pods, claim.asks, claim.quota, claim.held
+        self.pods, self.asks = claim.pods, claim.asks
+        self.quota, self.held = claim.quota, claim.held
         self.others, self.parts, self.topology = (), (), None
         self.missing, self.surplus, self.joins, self.fingerprint = 0, False, False, 0
         self.uid, self.priority, self.key = claim.pods[0].uid, claim.priority, claim.key
