@@ -93,7 +93,9 @@ class Unsatisfiable:
     def _count_other(self, pod: Pod, number: int) -> None:
         """Count a pod beyond the core of so many gangs, as a claim of its own."""
         state, quota = self._state, self._state.tree.quota_of(pod)
-        could_start = quota is not None and not pod.blocked and self._takes_pods(quota)
+        could_start = (
+            quota in state.tree.quotas and not pod.blocked and self._takes_pods(str(quota))
+        )
         if not (could_start and state.placement.could_hold(state.placement.ask(pod))):
             self._count(state.claims.of((pod,)), number)
 
