@@ -1,16 +1,20 @@
 """What refuses one claim refuses its like, until a claim starts: then the numbers are others."""
 
 from random import Random
+from typing import Any
 
 import pytest
 
-from aliquot.engine import Wait
+from aliquot.engine import Topology, Wait
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.queue.claim import Claim
-from tests.build.values import amounts
+from tests.build.values import amounts, device_set, gpu_ask
+from tests.engine.test_pod_rules import HOST, away_from
 from tests.engine.world import World
 
 JOBS = 20
+RACK = "example.com/rack"
+APART = away_from("x")
 
 
 def busy(deserves: int = 4) -> World:
@@ -136,3 +140,32 @@ def test_one_look_at_the_nodes_tells_what_placing_pod_by_pod_would(seed: int) ->
     claim, fit = world.state.waiting.claim("a/g-0"), world.engine._trial.fit
     with world.state.speculating():
         assert fit.surely_fits(claim) == (fit.place(claim, None) is None)
+
+
+@pytest.mark.parametrize(
+    ("of_gang", "of_pods"),
+    [
+        ({}, {"labels": (("app", "x"),), "rules": APART}),
+        ({}, {"shape": {"gpu": gpu_ask(100, 80)}}),
+        ({"topology": Topology((RACK,))}, {}),
+    ],
+    ids=["apart", "whole cards", "one rack"],
+)
+def test_where_pods_depend_on_each_other_one_look_tells_nothing(
+    of_gang: dict[str, Any], of_pods: dict[str, Any]
+) -> None:
+    """Two pods are alike and each has room, but not both."""
+    world = World("queues")
+    world.quota("q", default_weight=1, namespaces=frozenset())
+    for name in "nm" if of_gang else "n":
+        world.node(name, amounts(cpu=8), labels=((HOST, name), (RACK, name)))
+    world.apply(device_set("n-0"))
+    world.gang("a/g", 2, quota="q", **of_gang)
+    for number in range(2):
+        cpu = amounts(cpu=5 if of_gang else 1)
+        world.pod("a", f"g-{number}", cpu, quota="q", gang="a/g", **of_pods)
+    world.engine._gang_claims.refresh()
+    claim, fit = world.state.waiting.claim("a/g-0"), world.engine._trial.fit
+    assert not fit.surely_fits(claim)
+    with world.state.speculating():
+        assert fit.place(claim, None) is not None
