@@ -34,6 +34,14 @@ class GangClaims:
             for claim in _claims(self._state, names):
                 _enqueue(self._state, claim)
 
+    def claim_rest(self, claim: Claim) -> None:
+        """The core of a gang has started: its other waiting pods claim one by one."""
+        if claim.others:
+            waiting, changes = self._state.waiting, self._state.waiting.changes
+            self._state.gangs.note_change(claim.pods[0])
+            self.refresh()
+            waiting.changes = changes  # the same pods wait: demand has not changed
+
     def waiting(self) -> Iterator[Claim]:
         """All waiting claims, those of gangs as they are now, which this does not change."""
         state, changed = self._state, set(self._changed.unread())

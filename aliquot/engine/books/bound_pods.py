@@ -161,6 +161,10 @@ class BoundPods:
             return None
         return int(self.quota[self.slots[uid]]), pod.priority, pod.preemptible
 
+    def has_lower(self, quota: int, priority: int) -> bool:
+        """Has a quota a pod of lower priority than this?"""
+        return bool(((self.quota == quota) & (self.priority < priority)).any())
+
     def ranked(self, quota: int) -> list[str]:
         """The uids of a quota's pods, the most important first; a new list when that changes.
 

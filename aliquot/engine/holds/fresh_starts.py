@@ -62,6 +62,8 @@ class FreshStarts:
         """Are victims searched among the starts that are not handed out?"""
         self._searched = 0
         """How many starts there were when claims were last woken to search among them."""
+        self.shown = 0
+        """How often starts were put among the bound pods."""
         self._numbers: dict[str, int] = {}
         """How many starts there were before each."""
         self._dependent: dict[str, tuple[Claim, frozenset[Selection]]] = {}
@@ -184,6 +186,7 @@ class FreshStarts:
         return found
 
     def _show(self) -> None:
+        self.shown += 1
         for uid in (uid for each in self._started.values() for uid in each.uids()):
             if uid not in self._shown and uid not in self._needed_by_others:
                 self._shown[uid] = None
@@ -280,7 +283,7 @@ class FreshStarts:
     def _may_go(self, claim: Claim, dependents: list[Claim]) -> bool:
         """May these starts go with what the claim takes back? Those without a quota may."""
         of_quotas = [each for each in dependents if each.quota is not None]
-        return len(list(self._taken_back(claim, of_quotas))) == len(of_quotas)
+        return not of_quotas or len(list(self._taken_back(claim, of_quotas))) == len(of_quotas)
 
     def _may_replace(self, claim: Claim, starts: list[Claim]) -> bool:
         """May the claim take the place of those of these starts that are of its own quota?"""
@@ -308,11 +311,11 @@ class FreshStarts:
             return False
         assert self._turns is not None
         others = self._by_quota.keys() - {claim.quota}
-        return self._comes_before_own(claim) or bool(
-            others and self._turns.takes_back_from(claim, sorted(others))
+        return self.comes_before_own(claim) or bool(
+            others and self._turns.takes_back_from(claim, others)
         )
 
-    def _comes_before_own(self, claim: Claim) -> bool:
+    def comes_before_own(self, claim: Claim) -> bool:
         """Has a claim of lower priority started in its quota?"""
         started = self._priorities.get(str(claim.quota))
         return started is not None and any(
@@ -335,8 +338,8 @@ class FreshStarts:
         """
         assert self._turns is not None
         quotas = self._by_quota.keys() - {str(claim.quota)}
-        taken_back = self._turns.takes_back_from(claim, sorted(quotas)) if quotas else set()
-        if not taken_back and not self._comes_before_own(claim):
+        taken_back = self._turns.takes_back_from(claim, quotas) if quotas else set()
+        if not taken_back and not self.comes_before_own(claim):
             return
         for each in starts:
             if (

@@ -46,6 +46,11 @@ class Lane:
         return [claim for claim in found if self.claims.get(claim.uid) is claim]
 
     @property
+    def has_unreported(self) -> bool:
+        """May a claim have joined the lane for which no Wait was issued yet?"""
+        return bool(self._unreported)
+
+    @property
     def head(self) -> Claim | None:
         """The most important claim; claims that have left are skipped."""
         queue, claims, end = self._queue, self.claims, len(self._queue)

@@ -70,11 +70,18 @@ class Borrowing(Gates):
             return None
         if not claim.preemptible and (above := self.shields.refusal(claim, node_class)) is not None:
             return above
+        row = self.exceeded_row(claim, node_class)
+        if row is None:
+            return None
+        amount = dict(claim.charge(node_class))[row]
+        return self._refusal(claim, row, self._against_sum(claim.quota, row, amount, taken))
+
+    def exceeded_row(self, claim: Claim, node_class: str | None = None) -> int | None:
+        """The first resource in which the sum of min would be exceeded."""
         sums = self._state.tree.sums_of_min
-        for row, amount in claim.charge(node_class):
-            if sums[row] >= 0 and self._exceeds_sum(claim.quota, row, amount):
-                bound = self._against_sum(claim.quota, row, amount, taken)
-                return self._refusal(claim, row, bound)
+        for row, amount in claim.charge(node_class) if claim.quota is not None else ():
+            if sums[row] >= 0 and self._exceeds_sum(str(claim.quota), row, amount):
+                return row
         return None
 
     def figures(self, claim: Claim, node_class: str | None) -> Iterator[GateFigure]:
