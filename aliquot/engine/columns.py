@@ -183,6 +183,17 @@ class Columns:
         self.cells: memoryview[int] = store.data.cast("B").cast("q")
 
 
+def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The distinct values, in order: of few values, `np.unique` costs five times as much."""
+    ordered = np.sort(values)
+    if len(ordered) < 2:
+        return ordered
+    first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    found: NDArray[np.int64] = ordered[first]
+    return found
+
+
 def exact_sum(amounts: NDArray[np.int64]) -> int:
     """The exact sum, which may be above an int64."""
     high, low = int((amounts >> _LOW_BITS).sum()), int((amounts & _LOW).sum())

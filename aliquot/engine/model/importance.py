@@ -44,6 +44,8 @@ class Order:
                 known = ", ".join(_ORDER_WORDS)
                 raise ArgumentError(f"over_quota_order: {word!r} is none of {known}")
         self._words = words
+        self.by_age = words[:2] == ("priority", "creation")
+        """Does the name alone tell pods of one priority and age apart?"""
         self.by_request = any(word.removeprefix("-") == "request" for word in words)
 
     def key(self, pod: Pod, request: Fraction) -> OrderKey:

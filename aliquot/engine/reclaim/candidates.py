@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.quota_tree import ROOT
+from aliquot.engine.columns import distinct
 from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.placement.ask import Ask
 from aliquot.engine.policies.eligible import Eligible, Mask, Right, Rights
@@ -109,7 +110,7 @@ class Candidates:
     def _levels(self, pods: Mask) -> NDArray[np.int64]:
         """Up to which importance pods are considered, step by step."""
         if self._eligible.order is None:
-            return np.unique(self.importance[pods])
+            return distinct(self.importance[pods])
         ranked = np.sort(self.importance[pods])
         steps = sorted({min(number, len(ranked)) for number in (*_FIRST_IN_ORDER, len(ranked))})
         return ranked[[number - 1 for number in steps if number]]
