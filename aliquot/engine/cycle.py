@@ -81,10 +81,11 @@ class Engine(Questions):
         self._brake = EvictionBrake(self._state)
         holds = self._nominations, self._reservations
         self._patience = Patience(self._state, self._nominations)
-        self._trial = Trial(self._state, self._policy, *holds, self._brake, self._patience)
         self._fresh_starts = FreshStarts(self._state, self._policy)
         kept = self._fresh_starts, self._reservations, self._brake
         self._last_refusals = LastRefusals(self._state, self._policy, *kept)
+        rest = self._patience, self._last_refusals
+        self._trial = Trial(self._state, self._policy, *holds, self._brake, *rest)
         self._gang_claims = GangClaims(self._state)
         self._admission = GangAdmission(self._trial, knobs.eviction.hold_for)
         self._lowered = LoweredBounds(self._state, self._policy)

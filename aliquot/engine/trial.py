@@ -15,6 +15,7 @@ import numpy as np
 
 from aliquot.engine.eviction_brake import EvictionBrake
 from aliquot.engine.fit import Fit
+from aliquot.engine.holds.last_refusals import LastRefusals
 from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.holds.patience import Patience
 from aliquot.engine.holds.precedence import Precedence
@@ -64,10 +65,12 @@ class Trial:
         reservations: Reservations,
         brake: EvictionBrake,
         patience: Patience,
+        last_refusals: LastRefusals,
     ) -> None:
         self.state = state
         self._brake = brake
         self._patience = patience
+        self._last_refusals = last_refusals
         self._policy = policy
         self._nominations = nominations
         self._reservations = reservations
@@ -223,7 +226,9 @@ class Trial:
         if not self.effort.may_search:
             return PutOff.PUT_OFF
         self.effort.note_search()
-        plan = self._search(claim)
+        trying = not self.state.ledger.speculative
+        none = trying and self._last_refusals.finds_no_victims(claim, refusal, now)
+        plan = None if none else self._search(claim)
         if plan is None:
             return self._without_victims(claim, refusal, now)
         if plan.victims and self._makes_up_for_reservations(claim, plan):

@@ -76,18 +76,28 @@ class LastRefusals:
     def note(self, lane: Lane, claim: Claim, refusal: Refusal, now: int) -> None:
         """The first claim of a lane was refused: keep that if it can be told again by figures."""
         self._kept.pop(lane, None)
+        if self.finds_no_victims(claim, refusal, now):
+            row = self._row(refusal)
+            shortages = self._shortages.version(claim.asks[0]) if row is None else 0
+            figures = row, shortages, self._owed(claim, row), self._used(claim)
+            self._kept[lane] = _Kept(claim, refusal, *figures, self._fresh_starts.shown)
+
+    def finds_no_victims(self, claim: Claim, refusal: Refusal, now: int) -> bool:
+        """Is it sure without a search that no pods can be evicted for a refused claim?
+
+        To be asked while a cycle tries claims.
+        """
         by_sum = refusal.reason is Reason.BORROWING_EXHAUSTED and refusal.resource is not None
         if not by_sum and refusal.reason is not Reason.NO_NODE_FITS:
-            return
-        if not (self._is_plain(claim) and self._is_calm() and self._cannot_preempt(claim, now)):
-            return
-        row = self._state.resources.row(str(refusal.resource)) if by_sum else None
-        owed = self._owed(claim, row)
-        if self._is_borrowed_in(owed, claim):
-            return
-        shortages = 0 if by_sum else self._shortages.version(claim.asks[0])
-        figures = row, shortages, owed, self._used(claim), self._fresh_starts.shown
-        self._kept[lane] = _Kept(claim, refusal, *figures)
+            return False
+        if not (self._is_calm() and self._is_plain(claim) and self._cannot_preempt(claim, now)):
+            return False
+        return not self._is_borrowed_in(self._owed(claim, self._row(refusal)), claim)
+
+    def _row(self, refusal: Refusal) -> int | None:
+        """The resource of which the sum of min lacks too much, if that is the reason."""
+        by_sum = refusal.reason is Reason.BORROWING_EXHAUSTED
+        return self._state.resources.row(str(refusal.resource)) if by_sum else None
 
     def park_again(self, lane: Lane, claim: Claim, effort: Effort) -> bool:
         """Is it sure without a trial that the claim is refused as before? Then park its lane.

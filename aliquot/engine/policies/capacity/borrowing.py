@@ -78,9 +78,18 @@ class Borrowing(Gates):
 
     def exceeded_row(self, claim: Claim, node_class: str | None = None) -> int | None:
         """The first resource in which the sum of min would be exceeded."""
-        sums = self._state.tree.sums_of_min
-        for row, amount in claim.charge(node_class) if claim.quota is not None else ():
-            if sums[row] >= 0 and self._exceeds_sum(str(claim.quota), row, amount):
+        if claim.quota is None:
+            return None
+        state, tree, quota = self._state, self._state.tree, claim.quota
+        sums, named, root = tree.sums_of_min, tree.named(tree.slots[quota]), tree.root
+        for row, amount in claim.charge(node_class):
+            if sums[row] < 0:
+                continue
+            if row in named and not tree.groups:  # a shortcut of what follows
+                most = self._lendable(row) if self._lend_free else sums[row]
+                if most is None or taken(state, row, root) + amount <= most:
+                    continue
+            if self._against_sum(quota, row, amount, taken).beyond > 0:
                 return row
         return None
 
@@ -103,19 +112,6 @@ class Borrowing(Gates):
             return ()
         rows = tree.guaranteed_rows()
         return tuple(row for row in rows if tree.names(slot, row)) or rows
-
-    def _exceeds_sum(self, quota: str, row: int, amount: int) -> bool:
-        """Would the sum of min be exceeded? Without lending groups a shortcut of `_against_sum`.
-
-        Every trial of a claim asks this, for the resources that some quota's min names: without
-        that, there is no sum.
-        """
-        tree = self._state.tree
-        if not tree.groups and tree.names(tree.slots[quota], row):
-            most = self._lendable(row)
-            if most is None or taken(self._state, row, tree.root) + amount <= most:
-                return False
-        return self._against_sum(quota, row, amount, taken).beyond > 0
 
     def _refusal(self, claim: Claim, row: int, bound: _Sum) -> Refusal:
         resource = self._state.resources.names[row]
