@@ -78,6 +78,8 @@ class BoundPods:
         self._guaranteed: tuple[int, ...] = ()
         """The resources that some quota's min names, as the keys were computed."""
         self._in_quota: dict[int, dict[str, None]] = {}
+        self._on_node: dict[int, dict[int, None]] = {}
+        """The slots of the pods on each node."""
         self._ranked: dict[int, Column] = {}
         self._starts: dict[int, Column] = {}
         """Of quotas with gangs: for each place in `_ranked`, where its unit begins."""
@@ -115,6 +117,7 @@ class BoundPods:
         self._pods[pod.uid] = pod
         self._keys[pod.uid] = self.key_for(pod, entry)
         self._in_quota.setdefault(quota, {})[pod.uid] = None
+        self._on_node.setdefault(entry.node, {})[slot] = None
         if quota in self._rankings:
             self._rankings[quota].add(pod.uid)
         if self._ranking_of_all is not None:
@@ -148,6 +151,7 @@ class BoundPods:
             if pod.gang is not None:
                 self.gang_slots.leave(pod.gang)
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
+            del self._on_node[int(self.node[slot])][slot]
             self._facts.data[:, slot] = _EMPTY
             self.cards.remove(slot)
             self.slots.drop(uid)
@@ -158,6 +162,10 @@ class BoundPods:
         if pod is None:
             return None
         return int(self.quota[self.slots[uid]]), pod.priority, pod.preemptible
+
+    def on_node(self, node: int) -> Column:
+        """The slots of the pods on a node, in order."""
+        return np.array(sorted(self._on_node.get(node, ())), dtype=np.int64)
 
     def has_lower(self, quota: int, priority: int) -> bool:
         """Has a quota a pod of lower priority than this?"""
