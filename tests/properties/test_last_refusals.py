@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from aliquot.engine.holds.last_refusals import LastRefusals
-from aliquot.engine.model.decisions import Decision
+from aliquot.engine.model.decisions import Bind, Decision
 from tests.build.values import amounts
 from tests.campaign import length
 from tests.engine.world import World
@@ -35,8 +35,31 @@ def test_an_overfull_start_is_decided_as_with_a_trial_for_every_claim(
     assert told[True] > len(seeds), "the clusters are too easy to say anything"
 
 
+@pytest.mark.parametrize("lent", [6, 2])
+def test_a_claim_above_min_in_one_resource_reclaims_another_that_it_lacks(lent: int) -> None:
+    """It is not owed, as GPUs are short, too; but there are some on the node, which lacks cpu.
+
+    With less min for c, all quotas together lack cpu as well.
+    """
+    world = World()
+    world.node("n", amounts(gpu=8, cpu=8))
+    world.quota("a", amounts(gpu=1, cpu=4))
+    world.quota("b", amounts(gpu=4, cpu=2))
+    world.quota("c", amounts(gpu=3, cpu=lent))
+    world.pod("a", "first", amounts(gpu=1), node="n")
+    for number in range(4):
+        world.pod("b", f"p{number}", amounts(cpu=2), node="n", created=number)
+    world.pod("c", "too-large", amounts(gpu=8))
+    world.pod("a", "second", amounts(gpu=1, cpu=2))
+    assert world.run() == {"a/second": "n"}
+    assert world.evicted() == ["b/p3"]
+
+
 def _decided(seed: int) -> list[list[Decision]]:
-    """Pods of many quotas that are known at once, twice; every third cluster in bounded cycles."""
+    """Pods of many quotas that are known at once, twice; every third cluster in bounded cycles.
+
+    The second time, those that have started run.
+    """
     rng = Random(seed)
     world = World(rng.choice(("capacity", "capacity", "fair")))
     nodes, quotas = rng.randint(1, 3), rng.randint(3, 6)
@@ -59,4 +82,6 @@ def _decided(seed: int) -> list[list[Decision]]:
         decided.append(world.engine.cycle(moment, bounded))
         while bounded and world.engine.unfinished:
             decided.append(world.engine.cycle(moment, bounded))
+        for bind in (each for one in decided for each in one if isinstance(each, Bind)):
+            world.bound(bind)
     return decided
