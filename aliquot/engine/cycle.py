@@ -24,7 +24,7 @@ verdict; this module carries it out. What can be asked of an engine is in `repor
 and deterministic: the same events give the same decisions, and time is only what `now` says.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from aliquot.engine.eviction_brake import BRAKED, Braked, EvictionBrake
 from aliquot.engine.gang_claims import GangClaims
@@ -38,6 +38,7 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import Event, check_event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import BORROWERS, Reason, Refusal, Watch
 from aliquot.engine.policies import POLICIES
 from aliquot.engine.queue.claim import Claim
@@ -50,7 +51,7 @@ from aliquot.engine.report.gang_admission import GangAdmission
 from aliquot.engine.report.questions import Questions
 from aliquot.engine.state import State
 from aliquot.engine.trial import OVER_SHARE, PutOff, Trial
-from aliquot.engine.updates import apply_event, check_against_books
+from aliquot.engine.updates import apply_event, apply_pods, check_against_books, check_pods
 from aliquot.engine.wakeups import Wakeups
 from aliquot.errors import ArgumentError
 
@@ -106,6 +107,14 @@ class Engine(Questions):
         check_against_books(self._state, event)
         apply_event(self._state, event)
         self._brake.apply(event)
+
+    def load(self, pods: Sequence[Pod]) -> None:
+        """Book many pods at once, as a `PodSet` of each would: as a first list brings them.
+
+        If one of them makes no sense, an error of ours says so, and none is booked.
+        """
+        check_pods(self._state, pods)
+        apply_pods(self._state, pods)
 
     def follow(self, now: int) -> None:
         """Keep up with a cluster for which another engine decides; this one is only asked.

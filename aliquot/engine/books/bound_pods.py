@@ -19,7 +19,7 @@ from aliquot.engine.books.kin import Kin
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.ranking import Owners, Ranking
-from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.columns import Columns, Resources, Slots, Vector
 from aliquot.engine.model.gang import units
 from aliquot.engine.model.importance import Natural, Order, OrderKey
 from aliquot.engine.model.pod import Pod, Shape
@@ -101,15 +101,7 @@ class BoundPods:
         quota = entry.path[0]
         self.room.fill(slot, entry.booking.room)
         self.charge.fill(slot, entry.booking.charge)
-        known = (pod.priority, pod.created, pod.started, pod.preemptible, end_of(pod))
-        namespace = self.namespace_slots.join(pod.namespace)
-        gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
-        needed, kin = self._is_needed(pod), self.kins.join(pod)
-        shape = self._shape_numbers.setdefault(pod.shape, len(self.shapes))
-        if shape == len(self.shapes):
-            self.shapes.append(pod.shape)
-        facts = (entry.node, quota, *known, namespace, gang, needed, kin, shape)
-        self._facts.data[:, slot] = facts
+        self._facts.data[:, slot] = self._join(pod, entry)
         if (gpu := entry.booking.gpu) is not None and gpu.devices:
             self.cards.add(slot, self._card_numbers(gpu.devices), gpu.amounts)
         self._pods[pod.uid] = pod
@@ -126,6 +118,43 @@ class BoundPods:
             at = bisect_left(ranked, self._place(pod.uid), key=self._place)
             self._ranked[quota] = [*ranked[:at], pod.uid, *ranked[at:]]
             self._ranked_slots[quota] = np.insert(self._ranked_slots[quota], at, slot)
+
+    def load(self, pods: Iterable[Pod], entries: Mapping[str, Entry]) -> None:
+        """Add bound pods that are not here and hold no cards, many at once: see `pod_load`.
+
+        The lists of their quotas are made anew when they are next read.
+        """
+        slots, facts, quotas = list[int](), list[tuple[int, ...]](), dict[int, None]()
+        rooms, charges = dict[Vector, list[int]](), dict[Vector, list[int]]()
+        for pod in pods:
+            entry, slot = entries[pod.uid], self.slots.take(pod.uid)
+            slots.append(slot)
+            facts.append(self._join(pod, entry))
+            rooms.setdefault(entry.booking.room, []).append(slot)
+            charges.setdefault(entry.booking.charge, []).append(slot)
+            self._pods[pod.uid] = pod
+            self._keys[pod.uid] = self.key_for(pod, entry)
+            self._in_quota.setdefault(entry.path[0], {})[pod.uid] = None
+            quotas[entry.path[0]] = None
+        if facts:
+            self._facts.data[:, slots] = np.array(facts, dtype=np.int64).T
+            self._ranking_of_all = None
+        self.room.fill_all(rooms)
+        self.charge.fill_all(charges)
+        for quota in quotas:
+            self._drop_ranking(quota)
+            self._rankings.pop(quota, None)
+
+    def _join(self, pod: Pod, entry: Entry) -> tuple[int, ...]:
+        """The facts of a pod that comes, which its namespace, its gang and its kin have then."""
+        known = (pod.priority, pod.created, pod.started, pod.preemptible, end_of(pod))
+        namespace = self.namespace_slots.join(pod.namespace)
+        gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
+        needed, kin = self._is_needed(pod), self.kins.join(pod)
+        shape = self._shape_numbers.setdefault(pod.shape, len(self.shapes))
+        if shape == len(self.shapes):
+            self.shapes.append(pod.shape)
+        return (entry.node, entry.path[0], *known, namespace, gang, needed, kin, shape)
 
     def remove(self, uid: str) -> None:
         """Remove a pod that is gone or terminating; does nothing if it is not here."""

@@ -19,6 +19,7 @@ class Log(Generic[T]):
         self._cursors: list[Cursor[T]] = []
         self._deciding: list[Cursor[T]] = []
         self.append = self._entries.append
+        self.extend = self._entries.extend
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -11,7 +11,7 @@ Each operation is atomic and may be repeated without harm. Bookings can be tried
 from `speculate` to `settle` is taken back, unless it is kept (see `State.speculating`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Protocol
@@ -197,6 +197,33 @@ class Ledger:
             entry.stage = Stage.COMMITTED
         else:
             self._book(uid, booking, Stage.COMMITTED)
+
+    def load(self, bookings: Mapping[str, Booking]) -> None:
+        """Commit bookings on nodes, of pods that have none, many at once: see `pod_load`.
+
+        The columns are added to once for all bookings alike, and each change is reported once.
+        """
+        assert not self._speculations, "what is tried is taken back one by one"
+        charges, rooms = dict[Vector, list[int]](), dict[Vector, list[int]]()
+        quotas, nodes = dict[int, None](), dict[int, None]()
+        for uid, booking in bookings.items():
+            assert booking.node is not None
+            path, node = self._tree.path(booking.quota), self._nodes.take(booking.node)
+            self.entries[uid] = Entry(booking, Stage.COMMITTED, node, path)
+            self.by_quota.setdefault(booking.quota, {})[uid] = None
+            self.by_node.setdefault(node, {})[uid] = None
+            charges.setdefault(booking.charge, []).extend(path)
+            rooms.setdefault(booking.room, []).append(node)
+            quotas[path[0]] = nodes[node] = None
+            for tally in self.tallies:
+                tally.post(booking, +1)
+            for node_tally in self.node_tallies:
+                node_tally.post(booking, +1, False)
+        self.used.add_all(charges)
+        self.taken.add_all(rooms)
+        self._changes.requests.extend(quotas)
+        self._changes.usage.extend(quotas)
+        self._changes.nodes.extend(nodes)
 
     def change(self, uid: str, booking: Booking) -> None:
         """Book a pod anew that has changed, at the stage that it is in."""

@@ -43,25 +43,23 @@ class Order:
             if word.removeprefix("-") not in _ORDER_WORDS:
                 known = ", ".join(_ORDER_WORDS)
                 raise ArgumentError(f"over_quota_order: {word!r} is none of {known}")
-        self._words = words
-        self.by_request = any(word.removeprefix("-") == "request" for word in words)
+        self._words = tuple((each.removeprefix("-"), -1 if each[0] == "-" else 1) for each in words)
+        self.by_request = any(word == "request" for word, _ in self._words)
 
     def key(self, pod: Pod, request: Fraction) -> OrderKey:
         """The pod's place; smaller is more important."""
-        places: dict[str, Any] = {
-            "priority": -pod.priority,
-            "creation": pod.created,
-            "request": request,
-        }
-        parts: list[Any] = []
-        for word in self._words:
-            kind = word.removeprefix("-")
-            sign = -1 if word != kind else 1
-            if kind == "name":
-                parts.append(natural(pod.path) if sign > 0 else Reversed(natural(pod.path)))
-            else:
-                parts.append(sign * places[kind])
-        return (*parts, natural(pod.path))
+        name, parts = natural(pod.path), list[Any]()
+        for word, sign in self._words:
+            match word:
+                case "priority":
+                    parts.append(-sign * pod.priority)
+                case "creation":
+                    parts.append(sign * pod.created)
+                case "request":
+                    parts.append(sign * request)
+                case _:
+                    parts.append(name if sign > 0 else Reversed(name))
+        return (*parts, name)
 
 
 class Reversed:
