@@ -223,7 +223,7 @@ def _origin(
     policy: str | None,
     config: str | None,
 ) -> "Origin":
-    from aliquot.questions.sources.cluster import Reach
+    from aliquot.questions.sources.reach import Reach
     from aliquot.questions.sources.origin import Origin
 
     if paths and (kubeconfig is not None or context is not None):
