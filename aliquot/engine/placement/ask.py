@@ -66,6 +66,8 @@ class Ask:
         """How far its scores have read the list of recomputed nodes."""
         self.refused: tuple[Moment, Refusal] | None = None
         """Why no node has room, and until when that holds (see `Placement._moment`)."""
+        self.told: tuple[Moment, Refusal] | None = None
+        """The same with the numbers of now, and until when these hold (see `refusal`)."""
         self.capacity: tuple[Moment, int, Refusal] | None = None
         """How many such pods the nodes have room for, and why no more, and until when."""
         self.feasible: tuple[int, bool] | None = None

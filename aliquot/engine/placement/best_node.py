@@ -334,8 +334,18 @@ class Placement:
         """Why no node has room for such a pod: how many nodes each filter refuses, with numbers.
 
         A node is counted where the first filter refuses it, in kube-scheduler's order; one with too
-        little of several resources, for each of them.
+        little of several resources, for each of them. Where neither rules nor devices count, pods
+        of one shape are told the same until a node has changed, or what is free on one.
         """
+        self._capacity.refresh()
+        if ask.rule_set is not None or ask.gpu is not None:
+            return self._refusal(ask)
+        moment = *self._capacity.moment, self._nodes.version, bool(self._ledger.holding)
+        if ask.told is None or ask.told[0] != moment:
+            ask.told = moment, self._refusal(ask)
+        return ask.told[1]
+
+    def _refusal(self, ask: Ask) -> Refusal:
         column = self.judged(ask)
         exact = dict(ask.shape.requests)
         short_of = column == NodeRefusal.RESOURCES

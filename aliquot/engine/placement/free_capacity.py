@@ -47,6 +47,11 @@ class FreeCapacity:
         self.epoch = 0
         """How often this began anew; its readers then start from all nodes."""
 
+    @property
+    def moment(self) -> tuple[int, int]:
+        """Equal as long as no node was computed anew."""
+        return self.epoch, self.recomputed
+
     def refresh(self) -> None:
         """Bring the nodes up to date that have changed since the last call."""
         if not self._changed:
