@@ -6,6 +6,10 @@ of the same quota and size, else of the quota, else all. Pods that still run cou
 as they have run: to leave them out would make every pod look short (Kaplan and Meier's estimator).
 Where no pod like it has ended, what is left is drawn from the ages of those that run: at any one
 moment of a steady state both are distributed alike.
+
+A few dozen pods tell how long their like run only roughly, and to take what they show for certain
+makes a range too narrow. So each play has a curve of its own, in which every pod counts by a weight
+drawn at random: one of the curves that fit what is known (Rubin's Bayesian bootstrap).
 """
 
 from bisect import bisect_right
@@ -43,7 +47,7 @@ class Curve:
         """How long a pod that has run for so long still runs."""
         if not self.ended:
             return max(rng.choice(self.lengths)[0], 1)
-        self._lay_out()
+        self._lay_out(rng)
         at = bisect_right(self._times, so_far)
         now = max(self._left[at - 1], _LEAST) if at else 1.0
         wanted = (1 - rng.random()) * now
@@ -53,16 +57,19 @@ class Curve:
         last, beyond = max(so_far, self._times[-1]), max(self._left[-1], _LEAST)
         return max(int(last * min(beyond / wanted, 100)) - so_far, 1)
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, rng: Random) -> None:
+        """Once in each play, which is a copy of what was asked."""
         if self._times:
             return
-        running, left = len(self.lengths), 1.0
-        for length, ended in sorted(self.lengths, key=lambda pair: (pair[0], not pair[1])):
+        ordered = sorted(self.lengths, key=lambda pair: (pair[0], not pair[1]))
+        weights = [rng.expovariate(1) for _ in ordered]
+        running, left = sum(weights), 1.0
+        for (length, ended), weight in zip(ordered, weights, strict=True):
             if ended:
-                left *= 1 - 1 / running
+                left *= max(1 - weight / running, 0.0)
                 self._times.append(length)
                 self._left.append(left)
-            running -= 1
+            running = max(running - weight, _LEAST)
 
 
 class Durations:
