@@ -15,6 +15,7 @@ drawn at random: one of the curves that fit what is known (Rubin's Bayesian boot
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from random import Random
 
 from aliquot.dialects.core.times import timestamp
@@ -62,14 +63,13 @@ class Curve:
         if self._times:
             return
         ordered = sorted(self.lengths, key=lambda pair: (pair[0], not pair[1]))
-        weights = [rng.expovariate(1) for _ in ordered]
-        running, left = sum(weights), 1.0
-        for (length, ended), weight in zip(ordered, weights, strict=True):
+        weights, left = [rng.expovariate(1) for _ in ordered], 1.0
+        running = reversed([*accumulate(reversed(weights))])
+        for (length, ended), weight, run in zip(ordered, weights, running, strict=True):
             if ended:
-                left *= max(1 - weight / running, 0.0)
+                left *= 1 - weight / run
                 self._times.append(length)
                 self._left.append(left)
-            running = max(running - weight, _LEAST)
 
 
 class Durations:
