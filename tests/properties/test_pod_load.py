@@ -136,7 +136,8 @@ def _pod(number: int, cpu: int, node: str | None = "n") -> Pod:
 
 @pytest.mark.parametrize("cpu", [1, 2**58, 2**60, LIMIT, 2**70])
 def test_columns_saturate_as_they_do_for_each_pod(cpu: int) -> None:
-    events = [NodeSet(Node("n", (("cpu", LIMIT),))), *(PodSet(_pod(n, cpu)) for n in range(20))]
+    events: list[Event] = [NodeSet(Node("n", (("cpu", LIMIT),)))]
+    events += [PodSet(_pod(number, cpu)) for number in range(20)]
     one, all_at_once = Engine(), Engine()
     pods = PodList(all_at_once)
     with pods.gathering():
