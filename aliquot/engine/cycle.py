@@ -51,7 +51,7 @@ from aliquot.engine.report.gang_admission import GangAdmission
 from aliquot.engine.report.questions import Questions
 from aliquot.engine.state import State
 from aliquot.engine.trial import OVER_SHARE, PutOff, Trial
-from aliquot.engine.updates import apply_event, apply_pods, check_against_books, check_pods
+from aliquot.engine.updates import apply_event, apply_pods, check_against_books
 from aliquot.engine.wakeups import Wakeups
 from aliquot.errors import ArgumentError
 
@@ -109,11 +109,7 @@ class Engine(Questions):
         self._brake.apply(event)
 
     def load(self, pods: Sequence[Pod]) -> None:
-        """Book many pods at once, as a `PodSet` of each would: as a first list brings them.
-
-        If one of them makes no sense, an error of ours says so, and none is booked.
-        """
-        check_pods(self._state, pods)
+        """Book many pods at once, as a `PodSet` of each would; none if one makes no sense."""
         apply_pods(self._state, pods)
 
     def follow(self, now: int) -> None:

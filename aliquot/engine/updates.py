@@ -60,7 +60,7 @@ def check_against_books(state: State, event: Event) -> None:
             state.tree.check_removal(name)
 
 
-def check_pods(state: State, pods: Sequence[Pod]) -> None:
+def _check_pods(state: State, pods: Sequence[Pod]) -> None:
     """Refuse pods of which one makes no sense, or contradicts the books; changes nothing."""
     known = dict[str, Pod]()
     for pod in pods:
@@ -74,7 +74,11 @@ def _check_uid(pod: Pod, known: Pod | None) -> None:
 
 
 def apply_pods(state: State, pods: Sequence[Pod]) -> None:
-    """Make the books agree with many pods, that were checked, as with a `PodSet` of each."""
+    """Make the books agree with many pods, as with a `PodSet` of each.
+
+    If one of them makes no sense, an error says so, and none is booked.
+    """
+    _check_pods(state, pods)
     state.renew_pending()
     for pod in load_pods(state, pods):
         apply_event(state, PodSet(pod))
