@@ -18,7 +18,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from streams.profile import POLICIES
 from streams.text import Nomination, decision_text, flat, plain, refusal_text
 
 from aliquot.dialects import configuration
-from aliquot.engine import Engine, Evict, Reason, Wait
+from aliquot.engine import Engine, Evict, Pod, PodSet, Reason, Wait
 from aliquot.simulation import scenario
 from aliquot.simulation.outcome import outcome
 from aliquot.simulation.simulation import Simulation
@@ -74,22 +74,30 @@ def _kind(decision: Any) -> str:
 @contextmanager
 def recording(stream: Stream) -> Iterator[None]:
     """Write down every event that an engine applies, and every cycle."""
-    apply, cycle = Engine.apply, Engine.cycle
+    apply, load, cycle = Engine.apply, Engine.load, Engine.cycle
 
     def recorded_apply(self: Engine, event: Any) -> None:
         stream.lines.append(plain(event))
         apply(self, event)
+
+    def recorded_load(self: Engine, pods: Sequence[Pod]) -> None:
+        stream.lines += [plain(PodSet(pod)) for pod in pods]
+        load(self, pods)
 
     def recorded_cycle(self: Engine, now: int = 0, bounded: bool = False) -> list[Any]:
         decisions = cycle(self, now, bounded)
         stream.cycle(now, decisions, self.next_deadline())
         return decisions
 
-    Engine.apply, Engine.cycle = recorded_apply, recorded_cycle  # type: ignore[method-assign]
+    Engine.apply = recorded_apply  # type: ignore[method-assign]
+    Engine.load = recorded_load  # type: ignore[method-assign]
+    Engine.cycle = recorded_cycle  # type: ignore[method-assign]
     try:
         yield
     finally:
-        Engine.apply, Engine.cycle = apply, cycle  # type: ignore[method-assign]
+        Engine.apply = apply  # type: ignore[method-assign]
+        Engine.load = load  # type: ignore[method-assign]
+        Engine.cycle = cycle  # type: ignore[method-assign]
 
 
 def asked(question: Callable[[], str]) -> str:

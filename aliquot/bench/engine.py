@@ -78,6 +78,7 @@ def decisions(progress: Callable[[str], None]) -> list[Figure]:
         Figure("decided, of 50,000 waiting pods on 5,000 nodes", rate, "pods/s", ">= 40,000"),
         Figure("one decision on 5,000 nodes", cost, "us"),
         Figure("one decision on 500 nodes", best[500][0], "us"),
+        Figure("5,000 pods on 500 nodes, more than fit, at once", best[500][0] / 200, "s", "<= 5"),
         Figure("growth from 500 to 5,000 nodes", growth, "x", "<= 2"),
         Figure("one bare numpy fit over 5,000 nodes", fit, "us"),
         Figure("a decision, in bare fits", cost / fit, "x"),

@@ -16,7 +16,7 @@ from aliquot.dashboard.still import Still
 from aliquot.dialects.configuration import Configuration
 from aliquot.kube.api.access import Access as Server
 from aliquot.kube.api.client import Client
-from aliquot.questions.sources.cluster import Reach
+from aliquot.questions.sources.reach import Reach
 from aliquot.questions.sources.source import Source
 
 _POLL_SECONDS = 0.05

@@ -5,7 +5,7 @@ instead of 5,000 objects. A resource is a row of the columns, a node, quota or p
 too large for a column saturates at LIMIT; it never wraps.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ Vector = tuple[tuple[int, int], ...]
 """Amounts with each resource as its row: `((0, 500), (2, 1))`."""
 _MANY_ROWS = 64
 """Rows beyond which memory counts: a cluster has some ten resources, MIG profiles included."""
+_FEW = 8
+"""Slots up to which a call of numpy for each row costs more than it saves."""
 _LOW_BITS = 31
 """Where `exact_sum` parts an int64: 2**31 of either half add up without overflow."""
 _LOW = 2**_LOW_BITS - 1
@@ -139,6 +141,22 @@ class Columns:
                 cells[cell] = after if after < LIMIT else LIMIT
         return exact
 
+    def move(self, into: "Columns", slots: tuple[int, ...], vector: Vector) -> bool:
+        """Move amounts in these slots to other columns over the same slots; False as in `add`."""
+        cells, others, width = self.cells, into.cells, self.width
+        exact = True
+        for row, amount in vector:
+            first = row * width
+            for slot in slots:
+                cell = first + slot
+                before, after = cells[cell], others[cell] + amount
+                if before < LIMIT:
+                    cells[cell] = before - amount
+                else:
+                    exact = False
+                others[cell] = after if after < LIMIT else LIMIT
+        return exact
+
     def fill(self, slot: int, vector: Vector) -> None:
         """Set a slot to these amounts, and to the default in every other row.
 
@@ -148,6 +166,33 @@ class Columns:
         before[before != self._default] = self._default
         for row, amount in vector:
             self.data[row, slot] = amount
+
+    def add_all(self, slots: Mapping[Vector, Sequence[int]]) -> None:
+        """Add each vector to its slots, once for each time that it names one, up to LIMIT."""
+        for vector, at in slots.items():
+            if len(at) < _FEW or any(amount * len(at) >= LIMIT for _, amount in vector):
+                for slot in at:
+                    self.add(slot, vector, +1)
+                continue
+            here = np.array(at, dtype=np.int64)
+            for row, amount in vector:
+                column = self.data[row]
+                np.add.at(column, here, amount)
+                column[here] = np.minimum(column[here], LIMIT)
+
+    def fill_all(self, slots: Mapping[Vector, Sequence[int]]) -> None:
+        """Set the slots of each vector to it, as `fill` does."""
+        for vector, at in slots.items():
+            if len(at) < _FEW:
+                for slot in at:
+                    self.fill(slot, vector)
+                continue
+            here = np.array(at, dtype=np.int64)
+            for column in self.data:
+                if (column[here] != self._default).any():
+                    column[here] = self._default
+            for row, amount in vector:
+                self.data[row, here] = amount
 
     def widen(self, rows: int) -> None:
         """Grow to this many rows; a quarter more are made, which keeps the cost of growing low."""
@@ -181,6 +226,17 @@ class Columns:
         self.data = store[:rows]
         self.width = store.shape[1]
         self.cells: memoryview[int] = store.data.cast("B").cast("q")
+
+
+def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The distinct values, in order: of few values, `np.unique` costs five times as much."""
+    ordered = np.sort(values)
+    if len(ordered) < 2:
+        return ordered
+    first = np.ones(len(ordered), dtype=bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    found: NDArray[np.int64] = ordered[first]
+    return found
 
 
 def exact_sum(amounts: NDArray[np.int64]) -> int:

@@ -24,12 +24,13 @@ verdict; this module carries it out. What can be asked of an engine is in `repor
 and deterministic: the same events give the same decisions, and time is only what `now` says.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from aliquot.engine.eviction_brake import BRAKED, Braked, EvictionBrake
 from aliquot.engine.gang_claims import GangClaims
 from aliquot.engine.holds.assumed import AssumedPods
 from aliquot.engine.holds.fresh_starts import FreshStarts
+from aliquot.engine.holds.last_refusals import LastRefusals
 from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.holds.patience import Patience
 from aliquot.engine.holds.reservation import Reservations
@@ -38,6 +39,7 @@ from aliquot.engine.model.decisions import Bind, Decision, Evict, Nominate, Wait
 from aliquot.engine.model.events import Event, check_event
 from aliquot.engine.model.importance import importance
 from aliquot.engine.model.knobs import Knobs
+from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.reasons import BORROWERS, Reason, Refusal, Watch
 from aliquot.engine.policies import POLICIES
 from aliquot.engine.queue.claim import Claim
@@ -50,7 +52,7 @@ from aliquot.engine.report.gang_admission import GangAdmission
 from aliquot.engine.report.questions import Questions
 from aliquot.engine.state import State
 from aliquot.engine.trial import OVER_SHARE, PutOff, Trial
-from aliquot.engine.updates import apply_event, check_against_books
+from aliquot.engine.updates import apply_event, apply_pods, check_against_books
 from aliquot.engine.wakeups import Wakeups
 from aliquot.errors import ArgumentError
 
@@ -80,8 +82,11 @@ class Engine(Questions):
         self._brake = EvictionBrake(self._state)
         holds = self._nominations, self._reservations
         self._patience = Patience(self._state, self._nominations)
-        self._trial = Trial(self._state, self._policy, *holds, self._brake, self._patience)
         self._fresh_starts = FreshStarts(self._state, self._policy)
+        kept = self._fresh_starts, self._reservations, self._brake
+        self._last_refusals = LastRefusals(self._state, self._policy, *kept)
+        rest = self._patience, self._last_refusals
+        self._trial = Trial(self._state, self._policy, *holds, self._brake, *rest)
         self._gang_claims = GangClaims(self._state)
         self._admission = GangAdmission(self._trial, knobs.eviction.hold_for)
         self._lowered = LoweredBounds(self._state, self._policy)
@@ -94,6 +99,8 @@ class Engine(Questions):
         self._cycles_unfinished = 0
         self._started = 0
         """How many claims have started so far."""
+        self._in_force: dict[str, Bind] = {}
+        """The Binds of this cycle that were not withdrawn, by the uid of their pod."""
         self._idle_refused_at: tuple[int, ...] = ()
         """The versions of the books when last no claim could start on idle capacity."""
 
@@ -106,6 +113,10 @@ class Engine(Questions):
         check_against_books(self._state, event)
         apply_event(self._state, event)
         self._brake.apply(event)
+
+    def load(self, pods: Sequence[Pod]) -> None:
+        """Book many pods at once, as a `PodSet` of each would; none if one makes no sense."""
+        apply_pods(self._state, pods)
 
     def follow(self, now: int) -> None:
         """Keep up with a cluster for which another engine decides; this one is only asked.
@@ -140,9 +151,10 @@ class Engine(Questions):
         self._state.strand(now)
         going_on = self._fresh_starts.begin()
         self._gang_claims.refresh()
+        self._in_force.clear()
         decisions: list[Decision] = list(self._evict_pods_of_lost_nodes())
         for claim in going_on:
-            decisions.extend(self._binds(claim))
+            decisions.extend(map(self._bind, claim.pods))
         self._policy.gates.refresh()
         if self._patience.release(now, self._brake.is_paused(now)):
             self._policy.gates.refresh()
@@ -167,8 +179,9 @@ class Engine(Questions):
         if self._cycles_unfinished % _MOST_KEPT_BACK == 0:
             self._fresh_starts.hand_out()
             return decisions
-        kept_back = self._fresh_starts.keep()
-        return [each for each in decisions if not _is_bind_of(each, kept_back)]
+        for uid in self._fresh_starts.keep():
+            self._in_force.pop(uid, None)
+        return [each for each in decisions if self._is_in_force(each)]
 
     def _all_tried(self) -> bool:
         """Were all due claims tried?
@@ -198,9 +211,11 @@ class Engine(Questions):
         """Process the due claims in the policy's order, with those that freed capacity wakes."""
         effort, waiting = self._trial.effort, self._state.waiting
         self._fresh_starts.show_again()
+        self._last_refusals.begin()
         self._wakeups.wake_by_freed()
         started = -1
         while True:
+            self._trial.shared.clear()
             while effort.may_try and (due := waiting.next()) is not None:
                 lane, claim = due
                 if effort.may_search or self._may_pass(claim):
@@ -208,12 +223,17 @@ class Engine(Questions):
                 else:
                     waiting.put_off(lane)
                 self._wakeups.wake_by_freed()
-            if self._withdraw_later_starts(decisions) or self._search_among_starts():
+            if self._withdraw_later_starts() or self._search_among_starts():
                 continue
             if started == self._started or not self._wakeups.wake_by_rules():
                 break
             started = self._started
         self._fresh_starts.hide()
+        decisions[:] = [each for each in decisions if self._is_in_force(each)]
+
+    def _is_in_force(self, decision: Decision) -> bool:
+        """Is it no Bind that was withdrawn?"""
+        return not isinstance(decision, Bind) or self._in_force.get(decision.pod.uid) is decision
 
     def _search_among_starts(self) -> bool:
         """Try refused claims again that could evict starts of this cycle in the next; are there?
@@ -225,7 +245,7 @@ class Engine(Questions):
         waiting.wake(lanes)
         return bool(lanes)
 
-    def _withdraw_later_starts(self, decisions: list[Decision]) -> bool:
+    def _withdraw_later_starts(self) -> bool:
         """Withdraw starts for claims that were refused before them, and would take them back.
 
         These claims are due again. Was there one?
@@ -235,7 +255,7 @@ class Engine(Questions):
             head = lane.head
             if head is not None and lane.refusal is not None and effort.may_try:
                 effort.note_trial(holding=False)
-                if self._withdraw_starts(head, decisions):
+                if self._withdraw_starts(head):
                     waiting.wake([lane])
                     woken.append(lane)
         return bool(woken)
@@ -291,7 +311,7 @@ class Engine(Questions):
             waiting.remove(claim.uid)
             self._note_started(claim, position)
             self._policy.reclaim.started_on_idle(claim)
-            yield from self._binds(claim)
+            yield from map(self._bind, claim.pods)
             head = lane.head
             if head is None:
                 queue.drop()
@@ -329,10 +349,12 @@ class Engine(Questions):
 
         The claims behind it are of the same kind, so they would be refused for the same reason.
         """
+        if self._last_refusals.park_again(lane, claim, self._trial.effort):
+            return
         nominated_nodes = self._nominations.nodes_of(claim)
         position = self._reservations.position(claim)
         verdict, displaced = self._trial.try_claim(claim)
-        if verdict is not None and self._withdraw_starts(claim, decisions):
+        if verdict is not None and self._withdraw_starts(claim):
             return  # it is tried again, after the claims that come before it and are woken by that
         if isinstance(verdict, PutOff):
             self._state.waiting.put_off(lane)
@@ -340,15 +362,16 @@ class Engine(Questions):
         if verdict is None:
             self._state.waiting.start(lane, claim)
             self._note_started(claim, position, displaced)
-            decisions.extend(self._binds(claim))
+            decisions.extend(map(self._bind, claim.pods))
         elif isinstance(verdict, Plan):
-            if self._take_back_starts(claim, verdict, decisions):
+            if self._take_back_starts(claim, verdict):
                 return
             self._preempt(claim, verdict, decisions)
         else:
             told = self._trial.describe(claim, verdict)
             self._state.waiting.park(lane, told)
             self._fresh_starts.note_refused(lane)
+            self._last_refusals.note(lane, claim, told, self._now)
             if isinstance(verdict, Braked):
                 self._brake.note_refused(claim, verdict)
                 verdict = verdict.cause or verdict
@@ -356,9 +379,11 @@ class Engine(Questions):
             self._wakeups.note_min_runtime(self._now)
             decisions.extend(self._waits(lane, claim, told))
             return
-        self._nominations.displace(claim, displaced, self._vacated(claim, nominated_nodes))
+        if displaced:
+            vacated = self._nominations.vacated(claim, nominated_nodes)
+            self._nominations.displace(claim, displaced, vacated)
 
-    def _take_back_starts(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> bool:
+    def _take_back_starts(self, claim: Claim, plan: Plan) -> bool:
         """Withdraw the victims whose Bind was not handed out yet; was there one?
 
         Then the claim is tried again: also where none was withdrawn, since others need them.
@@ -372,20 +397,22 @@ class Engine(Questions):
             guard = state.repeat_guard
             move = guard.move(before, claim.pods, victims)
             guard.record(move, claim.uid if claim.has_rules else None)
-        self._withdraw_binds(withdrawn, decisions)
+        self._withdraw_binds(withdrawn)
         return True
 
-    def _withdraw_starts(self, claim: Claim, decisions: list[Decision]) -> bool:
+    def _withdraw_starts(self, claim: Claim) -> bool:
         """Withdraw Binds of this cycle that the claim would take back; was there one?"""
         withdrawn = self._fresh_starts.withdraw_for(claim, self._trial.fit.assume)
-        return self._withdraw_binds(withdrawn, decisions)
+        return self._withdraw_binds(withdrawn)
 
-    def _withdraw_binds(self, withdrawn: set[str], decisions: list[Decision]) -> bool:
+    def _withdraw_binds(self, withdrawn: set[str]) -> bool:
         if not withdrawn:
             return False
+        self._trial.shared.clear()
         self._gang_claims.refresh()
         self._state.waiting.reorder()
-        decisions[:] = [each for each in decisions if not _is_bind_of(each, withdrawn)]
+        for uid in withdrawn:
+            self._in_force.pop(uid, None)
         return True
 
     def _waits(self, lane: Lane, claim: Claim, refusal: Refusal) -> Iterator[Wait]:
@@ -399,15 +426,6 @@ class Engine(Questions):
             for pod in waiting.members:
                 yield Wait(pod, lane.told[1])
 
-    def _vacated(self, claim: Claim, nominated_nodes: list[str]) -> list[str]:
-        """The nodes that were nominated for a claim which has been placed on others."""
-        entries = self._state.ledger.entries
-        for pod in claim.pods if nominated_nodes else ():
-            node = entries[pod.uid].booking.node
-            if node in nominated_nodes:
-                nominated_nodes.remove(node)
-        return nominated_nodes
-
     def _note_started(
         self, claim: Claim, position: Position | None, displaced: list[str] | None = None
     ) -> None:
@@ -417,24 +435,16 @@ class Engine(Questions):
         self._fresh_starts.note(claim)
         if self._policy.turns is not None:
             self._policy.turns.started(claim)
-        self._claim_rest_of_gang(claim)
+        self._gang_claims.claim_rest(claim)
 
-    def _claim_rest_of_gang(self, claim: Claim) -> None:
-        """The core of a gang has started: its other waiting pods claim one by one."""
-        if claim.others:
-            waiting, changes = self._state.waiting, self._state.waiting.changes
-            self._state.gangs.note_change(claim.pods[0])
-            self._gang_claims.refresh()
-            waiting.changes = changes  # the same pods wait: demand has not changed
-
-    def _binds(self, claim: Claim) -> Iterator[Bind]:
-        """The Bind of each pod, on the node and devices that were assumed for it."""
-        for pod in claim.pods:
-            booking = self._state.ledger.entries[pod.uid].booking
-            assert booking.node is not None
-            self._assumptions.note(pod.uid, self._now)
-            devices = booking.gpu.devices if booking.gpu is not None else ()
-            yield Bind(pod, booking.node, devices, booking.volumes)
+    def _bind(self, pod: Pod) -> Bind:
+        """The Bind of a pod, on the node and devices that were assumed for it."""
+        booking = self._state.ledger.entries[pod.uid].booking
+        assert booking.node is not None
+        self._assumptions.note(pod.uid, self._now)
+        devices = booking.gpu.devices if booking.gpu is not None else ()
+        bind = self._in_force[pod.uid] = Bind(pod, booking.node, devices, booking.volumes)
+        return bind
 
     def _preempt(self, claim: Claim, plan: Plan, decisions: list[Decision]) -> None:
         """Evict the victims; nominate their room and right for the claim until they are gone.
@@ -443,8 +453,7 @@ class Engine(Questions):
         """
         state = self._state
         victims = tuple(victim.pod for victim in plan.victims)
-        due = self._patience.due(claim, self._now)
-        due = due if victims else self._now
+        due = self._patience.due(claim, self._now) if victims else self._now
         if due <= self._now:
             move = state.repeat_guard.move(state.waiting.fingerprint, claim.pods, victims)
             state.repeat_guard.record(move, claim.uid if claim.has_rules else None)
@@ -492,9 +501,6 @@ class Engine(Questions):
         for pod in sorted(lost, key=importance):
             node = entries[pod.uid].booking.node
             if node is not None and node not in nodes:
+                self._patience.note_evicted(pod.uid)
                 state.evict(pod.uid)
                 yield Evict(pod, None, Reason.NODE_LOST, f"node {node} is gone")
-
-
-def _is_bind_of(decision: Decision, uids: Container[str]) -> bool:
-    return isinstance(decision, Bind) and decision.pod.uid in uids

@@ -79,6 +79,11 @@ class EvictionBrake:
             found[words] = max(running * knobs.max_share // _PERCENT, 1)
         return found
 
+    @property
+    def refused_any(self) -> bool:
+        """Was a claim refused by it that may still wait?"""
+        return bool(self._refused)
+
     def begin(self, now: int) -> None:
         """Forget the evictions that are older than a minute."""
         while self._made and self._made[0][0] + MINUTE <= now:

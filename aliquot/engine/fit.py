@@ -66,6 +66,27 @@ class Fit:
             set_pods(self.state, claim, pods, others)
         return refusal
 
+    def could_assume(self, claim: Claim, gates: tuple[Gate, ...]) -> bool:
+        """Would the gates let the claim pass, and is there room? It is not assumed."""
+        if not claim.missing and self.surely_fits(claim):
+            return self._first_refusal(claim, None, gates) is None
+        with self.state.speculating(claim):
+            return self.assume(claim, gates) is None
+
+    def surely_fits(self, claim: Claim) -> bool:
+        """Is there room for all pods of the claim, as one look at the nodes tells?
+
+        False also where that look is not enough: for pods that differ, or that come with devices, a
+        topology, or rules about other pods.
+        """
+        first, ask = claim.pods[0], claim.asks[0]
+        if first.blocked or claim.parts or claim.topology is not None:
+            return False
+        if ask.rule_set is not None or ask.gpu is not None or ask.by_class:
+            return False
+        alike = claim.size == 1 or all(each is ask for each in claim.asks)
+        return alike and self.state.placement.has_room_for(ask, claim.size)
+
     def _assume(
         self, claim: Claim, gates: tuple[Gate, ...], only_class: str | None
     ) -> Refusal | None:
@@ -81,6 +102,9 @@ class Fit:
             return Refusal(Reason.TERMINATING, "the pod is being deleted")
         if claim.parts:
             return self._assume_parts(claim, gates, only_class)
+        if len(claim.pods) == 1 and claim.topology is None and not claim.asks[0].by_class:
+            # most claims are of one pod: `_assume_by_gates` and `place` without their overhead
+            return self._first_refusal(claim, None, gates) or self._place_one(claim, None)
         return self._assume_by_gates(claim, gates, only_class)
 
     def _assume_by_gates(
@@ -349,7 +373,9 @@ class Fit:
     ) -> Booking | Refusal:
         """A pod's booking on the best node; where the GPU quota refuses its devices, on another."""
         state = self.state
-        booking = state.bookings.booking(pod, quota, node)
+        booking = state.bookings.of_ask(ask, pod, quota, node)
+        if booking.gpu is None:
+            return booking
         refusal = gpu_refusal(state, claim, pod, booking.gpu)
         if refusal is None:
             return booking

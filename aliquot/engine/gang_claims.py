@@ -34,6 +34,14 @@ class GangClaims:
             for claim in _claims(self._state, names):
                 _enqueue(self._state, claim)
 
+    def claim_rest(self, claim: Claim) -> None:
+        """The core of a gang has started: its other waiting pods claim one by one."""
+        if claim.others:
+            waiting, changes = self._state.waiting, self._state.waiting.changes
+            self._state.gangs.note_change(claim.pods[0])
+            self.refresh()
+            waiting.changes = changes  # the same pods wait: demand has not changed
+
     def waiting(self) -> Iterator[Claim]:
         """All waiting claims, those of gangs as they are now, which this does not change."""
         state, changed = self._state, set(self._changed.unread())
@@ -139,12 +147,19 @@ def _claims(state: State, names: Iterable[str]) -> list[Claim]:
 
 
 def _waiting(state: State, name: str) -> _Waiting:
-    members = [state.pods[uid] for uid in state.gangs.members.get(name, ())]
-    waiting = [pod for pod in members if not (pod.blocked or _is_placed(state, pod))]
-    holding = state.ledger.holding
-    waiting.sort(key=lambda pod: (pod.uid not in holding, _core_order(pod)))
-    present = present_by_task(state, name)
-    return _Waiting(waiting, select_core(state.gangs.known[name], waiting, present))
+    gang, pods = state.gangs.known[name], state.pods
+    entries, holding = state.ledger.entries, state.ledger.holding
+    waiting, present = list[Pod](), Counter(dict(gang.done))
+    for uid in state.gangs.members.get(name, ()):
+        pod, entry = pods[uid], entries.get(uid)
+        if entry is not None and entry.stage >= Stage.ASSUMED:
+            present[pod.task] += state.is_staying(pod)
+        elif not (pod.gated or pod.terminating or pod.unsupported):
+            waiting.append(pod)
+    waiting.sort(key=_core_order)
+    if holding:
+        waiting.sort(key=lambda pod: pod.uid not in holding)
+    return _Waiting(waiting, select_core(gang, waiting, present))
 
 
 def _unknown(state: State, names: Iterable[str]) -> int:
@@ -178,7 +193,8 @@ def _core_order(pod: Pod) -> tuple[int, bool, ImportanceKey]:
     A core with one pod that says `preemptionPolicy: Never` does not preempt at all, and whether it
     has one must not depend on names.
     """
-    return -pod.priority, not pod.preempts, importance(pod)
+    key = importance(pod)
+    return key[0], not pod.preempts, key
 
 
 def _enqueue(state: State, claim: Claim) -> None:

@@ -257,12 +257,13 @@ class State:
             self.bound_pods.set(pod, entry)
             if before != (entry.path[0], pod.priority, pod.preemptible):
                 self.changes.bound.append(NewlyBound(entry.booking.quota, pod.priority))
-            if self._is_above_min(entry):
+            if self.is_above_min(entry):
                 self.changes.victims.append(pod.uid)
             return
         self.leaving.add(pod.uid, entry)
 
-    def _is_above_min(self, entry: Entry) -> bool:
+    def is_above_min(self, entry: Entry) -> bool:
+        """Is the pod's quota above its min, in what the pod takes of it?"""
         slot = entry.path[0]
         return any(
             self.ledger.used.get(row, slot) > self.tree.min.get(row, slot)

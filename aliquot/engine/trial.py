@@ -15,17 +15,21 @@ import numpy as np
 
 from aliquot.engine.eviction_brake import EvictionBrake
 from aliquot.engine.fit import Fit
+from aliquot.engine.gang_claims import staying_pods
+from aliquot.engine.holds.last_refusals import LastRefusals
 from aliquot.engine.holds.nominations import Nominations
 from aliquot.engine.holds.patience import Patience
 from aliquot.engine.holds.precedence import Precedence
 from aliquot.engine.holds.reservation import CAN_BE_PASSED, Reservations
 from aliquot.engine.joint_search import JointSearch
 from aliquot.engine.model.explanation import GateFigure
+from aliquot.engine.model.gang import surplus_of
 from aliquot.engine.model.reasons import BORROWERS, NO_ROOM, VICTIMS, Reason, Refusal
 from aliquot.engine.policies import Policy
 from aliquot.engine.policies.eligible import Eligible, Rights, evictable_pods
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.queue.effort import Effort
+from aliquot.engine.queue.shared_refusals import SharedRefusals
 from aliquot.engine.reclaim.plan import Plan
 from aliquot.engine.reclaim.search import search
 from aliquot.engine.state import State
@@ -64,10 +68,12 @@ class Trial:
         reservations: Reservations,
         brake: EvictionBrake,
         patience: Patience,
+        last_refusals: LastRefusals,
     ) -> None:
         self.state = state
         self._brake = brake
         self._patience = patience
+        self._last_refusals = last_refusals
         self._policy = policy
         self._nominations = nominations
         self._reservations = reservations
@@ -75,6 +81,7 @@ class Trial:
         self.fit = Fit(state, policy)
         self._joint_search = JointSearch(state, self.fit, self._search)
         self.effort = Effort()
+        self.shared = SharedRefusals(state.placement)
         self.now = 0
         self._asked_at: int | None = None
         """When the question is asked that is being answered, if it says so."""
@@ -179,8 +186,8 @@ class Trial:
         ledger = self.state.ledger
         self.effort.note_trial(holding=bool(ledger.holding))
         if not ledger.holding:
-            refusal = self.fit.assume(claim)
-            return refusal and self.reclaim(claim, refusal), []
+            return self._try_alone(claim), []
+        self.shared.clear()
         awaited = self._nominations.awaited_nodes(claim)
         only_class = self._nominations.node_class(claim)
         yielding: list[str] = []
@@ -200,6 +207,21 @@ class Trial:
                 speculation.keep()
         return verdict, yielding
 
+    def _try_alone(self, claim: Claim) -> Verdict:
+        """Try a claim while nothing is held for another; the same for claims that are alike."""
+        shared = self.shared.of(claim)
+        if shared is not None:
+            return shared
+        refusal = self.fit.assume(claim)
+        if refusal is not None and self._could_use_idle(claim, refusal):
+            refusal = _until_others_start(refusal)
+            self.shared.note(claim, refusal)
+            return refusal
+        verdict = refusal and self._make_way(claim, refusal)
+        if not isinstance(verdict, Refusal):
+            self.shared.clear()
+        return verdict
+
     def _assume_plan(self, claim: Claim, plan: Plan, refusal: Refusal) -> Refusal | None:
         """Assume a plan without victims: the search found room that pod-by-pod placement missed."""
         state = self.state
@@ -213,7 +235,11 @@ class Trial:
     def reclaim(self, claim: Claim, refusal: Refusal) -> Verdict:
         """What a refused claim can do: preempt, wait for leaving pods, or wait as refused."""
         if self._could_use_idle(claim, refusal):
-            return replace(refusal, watch=(*refusal.watch, BORROWERS))
+            return _until_others_start(refusal)
+        return self._make_way(claim, refusal)
+
+    def _make_way(self, claim: Claim, refusal: Refusal) -> Verdict:
+        """The same for a claim that could not use idle capacity."""
         if refusal.reason not in PREEMPTION_MAY_HELP and BORROWERS not in refusal.watch:
             return refusal
         now = self.now if self._asked_at is None else self._asked_at
@@ -223,7 +249,9 @@ class Trial:
         if not self.effort.may_search:
             return PutOff.PUT_OFF
         self.effort.note_search()
-        plan = self._search(claim)
+        trying = not self.state.ledger.speculative
+        none = trying and self._last_refusals.finds_no_victims(claim, refusal, now)
+        plan = None if none else self._search(claim)
         if plan is None:
             return self._without_victims(claim, refusal, now)
         if plan.victims and self._makes_up_for_reservations(claim, plan):
@@ -259,10 +287,7 @@ class Trial:
 
     def _could_use_idle(self, claim: Claim, refusal: Refusal) -> bool:
         """Could it start on idle capacity, without victims, once claims within their share have?"""
-        if refusal.reason not in OVER_SHARE:
-            return False
-        with self.state.speculating(claim):
-            return self.fit.assume(claim, self.fit.idle_gates) is None
+        return refusal.reason in OVER_SHARE and self.fit.could_assume(claim, self.fit.idle_gates)
 
     def _may_preempt_later(self, claim: Claim, refusal: Refusal) -> bool:
         """Could pods that start later be victims for it, so that it should be tried again?"""
@@ -307,15 +332,18 @@ class Trial:
         """Does a waiting claim still need this leaving pod to go?
 
         Not if it can start now, or will once the other leaving pods are gone, with all that is held
-        for other claims left to them.
+        for other claims left to them. Pods of a gang that are evicted together are needed together:
+        else the claim would be given the room of one, and the others would be left too few to run.
         """
         state, leaving = self.state, self.state.leaving
-        entry, only_class = state.ledger.entries[victim], self._nominations.node_class(claim)
+        only_class = self._nominations.node_class(claim)
+        entries = {uid: state.ledger.entries[uid] for uid in self._evicted_with(victim)}
         with state.speculating(claim, asking=True) as speculation:
             speculation.set_aside([uid for uid in claim.uids() if uid in state.ledger.holding])
             if self.fit.assume(claim, only_class=only_class) is None:
                 return False
-            leaving.remove(victim)
+            for uid in entries:
+                leaving.remove(uid)
             try:
                 if claim.parts:
                     plan = self._joint_search.plan(claim)
@@ -324,7 +352,25 @@ class Trial:
                 classes = None if only_class is None else [only_class]
                 return search(state, claim, rights, (), classes) is None
             finally:
-                leaving.add(victim, entry)
+                for uid, entry in entries.items():
+                    leaving.add(uid, entry)
+
+    def _evicted_with(self, victim: str) -> list[str]:
+        """The leaving pods that go together with this one: itself, if its gang can spare it."""
+        state = self.state
+        pod = state.pods[victim]
+        gang = state.gangs.of(pod)
+        if gang is None:
+            return [victim]
+        left = surplus_of(gang, [*staying_pods(state, gang.name), pod])
+        if left.total and left.by_task.get(pod.task, 1):
+            return [victim]
+        leaving = (uid for uid in state.gangs.members[gang.name] if uid in state.leaving)
+        return [
+            uid
+            for uid in leaving
+            if uid == victim or self._nominations.is_awaited(uid) or not state.pods[uid].terminating
+        ]
 
     def _search(self, claim: Claim) -> Plan | None:
         """The best plan of victims for the claim.
@@ -408,6 +454,11 @@ class Trial:
             words = f"runs beyond its stated end on what is reserved for {claim.pods[0].path}"
             mask &= evictable_pods(self.state, self.now) & self._policy.gates.shields.exposed()
             yield [Eligible(mask, Reason.BACKFILL_OVERDUE, lambda _: words)]
+
+
+def _until_others_start(refusal: Refusal) -> Refusal:
+    """The refusal of a claim that could use idle capacity once claims within their share have."""
+    return replace(refusal, watch=(*refusal.watch, BORROWERS))
 
 
 def _without(rank: Sequence[Eligible], slots: list[int]) -> list[Eligible]:

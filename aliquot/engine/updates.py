@@ -5,7 +5,7 @@ Applying the objects that a cluster holds now to an empty state gives the same b
 every event of its history.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from aliquot.engine.books.changes import Freed
 from aliquot.engine.books.ledger import Stage
@@ -40,9 +40,11 @@ from aliquot.engine.model.events import (
 from aliquot.engine.model.gang import Gang
 from aliquot.engine.model.gpu import Device, GpuQuota
 from aliquot.engine.model.node import Node
+from aliquot.engine.model.pod import Pod, check_pod
 from aliquot.engine.model.quota import Quota
 from aliquot.engine.model.tree import Tree
 from aliquot.engine.placement.constraints import NodeRefusal, node_refusal
+from aliquot.engine.pod_load import load_pods
 from aliquot.engine.state import State
 from aliquot.errors import ArgumentError
 
@@ -51,13 +53,37 @@ def check_against_books(state: State, event: Event) -> None:
     """Refuse an event that contradicts the books; changes nothing."""
     match event:
         case PodSet(pod):
-            old = state.pods.get(pod.uid)
-            if old is not None and (old.name != pod.name or old.namespace != pod.namespace):
-                raise ArgumentError(f"pod {pod.path}: its uid {pod.uid} is that of {old.path}")
+            _check_uid(pod, state.pods.get(pod.uid))
         case QuotaSet(quota):
             state.tree.check(quota)
         case QuotaGone(name):
             state.tree.check_removal(name)
+
+
+def _check_pods(state: State, pods: Sequence[Pod]) -> None:
+    """Refuse pods of which one makes no sense, or contradicts the books; changes nothing."""
+    known = dict[str, Pod]()
+    for pod in pods:
+        check_pod(pod)
+        _check_uid(pod, known.setdefault(pod.uid, state.pods.get(pod.uid, pod)))
+
+
+def _check_uid(pod: Pod, known: Pod | None) -> None:
+    if known is not None and (known.name != pod.name or known.namespace != pod.namespace):
+        raise ArgumentError(f"pod {pod.path}: its uid {pod.uid} is that of {known.path}")
+
+
+def apply_pods(state: State, pods: Sequence[Pod]) -> None:
+    """Make the books agree with many pods, as with a `PodSet` of each.
+
+    If one of them makes no sense, an error says so, and none is booked.
+    """
+    _check_pods(state, pods)
+    state.renew_pending()
+    for pod in load_pods(state, pods):
+        apply_event(state, PodSet(pod))
+    state.gang_requests.refresh()
+    _requeue_split(state)
 
 
 def apply_event(state: State, event: Event) -> None:

@@ -37,9 +37,10 @@ class Wakeups:
 
     def wake_by_freed(self) -> None:
         """Wake the claims that watch a quota, node or GPU quota in which something came free."""
-        if not self._freed:
+        freed = self._freed.read()
+        if not freed:
             return
-        waiting, freed = self.state.waiting, self._freed.read()
+        waiting = self.state.waiting
         self._wake_by_volumes(freed)
         freed = [each for each in freed if each != Freed(volumes=each.volumes)]
         self._wake_nominated(freed)

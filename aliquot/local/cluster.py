@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from aliquot.dialects.configuration import Configuration, Profile
+from aliquot.dialects.core.pods import DEFAULT_SCHEDULER
 from aliquot.errors import InputError
 from aliquot.json import Body
 from aliquot.kube.api import access
@@ -23,7 +24,6 @@ from aliquot.kube.control import control_plane as plane
 from aliquot.kube.control import scheduler
 from aliquot.kube.control.control_plane import ControlPlane, control_plane
 from aliquot.kube.install.workloads import published_configuration
-from aliquot.kube.intake.pods import DEFAULT_SCHEDULER
 from aliquot.kube.webhook import app as webhook
 from aliquot.local import demo
 from aliquot.local.unanswered_pods import UnansweredPods

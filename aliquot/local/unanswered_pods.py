@@ -7,8 +7,8 @@ so it would wait for ever without a word.
 import secrets
 from collections.abc import Collection
 
+from aliquot.dialects.core.pods import DEFAULT_SCHEDULER
 from aliquot.json import Body
-from aliquot.kube.intake.pods import DEFAULT_SCHEDULER
 from aliquot.server.api import Api
 from aliquot.server.controllers.worker import Worker
 from aliquot.server.rules.metadata import timestamp

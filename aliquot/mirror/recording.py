@@ -6,7 +6,7 @@ the default, and read back by the types of the engine alone: a recording is data
 report is such a file.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from aliquot import engine as engine_values
-from aliquot.engine import Decision, Engine, Event, Knobs
+from aliquot.engine import Decision, Engine, Event, Knobs, Pod, PodSet
 from aliquot.errors import AliquotError, InputError
 from aliquot.json import DEEPEST, Body, too_deep
 from aliquot.mirror.decision_entries import Entry, entries
@@ -46,6 +46,12 @@ class RecordingEngine(Engine):
         """Apply an event; one that is refused changes nothing, and is not written."""
         super().apply(event)
         self._line(event=_plain(event))
+
+    def load(self, pods: Sequence[Pod]) -> None:
+        """Book many pods; each is written as an event of its own, which comes to the same."""
+        super().load(pods)
+        for pod in pods:
+            self._line(event=_plain(PodSet(pod)))
 
     def cycle(self, now: int = 0, bounded: bool = False) -> list[Decision]:
         """Run a cycle; that it was begun is written first, in case that it fails."""

@@ -3,11 +3,14 @@
 A pod that waits is passed by some that come after it: smaller ones, and those whose quota has more
 right to what comes free. An estimate that knows nothing of them is too early. So pods come at
 random, as often as the latest of those that are known have come, and each is like one of these.
+How often they come, and of which kind, is known from so many arrivals only: each play draws a rate
+and a mix that fit what is known, so that its range says that as well.
 Pods of gangs and of workloads that keep a number of replicas come when a user wants it, and are no
 part of a stream.
 """
 
 from collections.abc import Iterator
+from itertools import accumulate
 from random import Random
 
 from aliquot.dialects.core import simulation_annotations as simulated
@@ -48,10 +51,11 @@ class Arrivals:
         """Pods that come from now on, in order of time."""
         if not self._span:
             return
-        at, rate = self._now, (len(self._models) - 1) / self._span
+        at, rate = self._now, rng.gammavariate(len(self._models) - 1, 1) / self._span
+        mix = [*accumulate(rng.expovariate(1) for _ in self._models)]
         for number in range(_MOST):
             at += max(int(rng.expovariate(rate)), 1)
-            model = rng.choice(self._models)
+            model = rng.choices(self._models, cum_weights=mix)[0]
             manifest = read(Document(_PLACE, _like(model, number, durations.whole(model, rng))))
             if manifest is not None:
                 yield Change(at, (manifest,))

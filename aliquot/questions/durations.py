@@ -5,12 +5,18 @@ a grace period. Else it is drawn from how long pods like it have run: those of t
 of the same quota and size, else of the quota, else all. Pods that still run count as well, as far
 as they have run: to leave them out would make every pod look short (Kaplan and Meier's estimator).
 Where no pod like it has ended, what is left is drawn from the ages of those that run: at any one
-moment of a steady state both are distributed alike.
+moment of a steady state both are distributed alike. Pods that a Deployment, StatefulSet or
+DaemonSet keeps running end only where their objects say so, and say nothing of others.
+
+A few dozen pods tell how long their like run only roughly, and to take what they show for certain
+makes a range too narrow. So each play has a curve of its own, in which every pod counts by a weight
+drawn at random: one of the curves that fit what is known (Rubin's Bayesian bootstrap).
 """
 
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 from random import Random
 
 from aliquot.dialects.core.times import timestamp
@@ -43,7 +49,7 @@ class Curve:
         """How long a pod that has run for so long still runs."""
         if not self.ended:
             return max(rng.choice(self.lengths)[0], 1)
-        self._lay_out()
+        self._lay_out(rng)
         at = bisect_right(self._times, so_far)
         now = max(self._left[at - 1], _LEAST) if at else 1.0
         wanted = (1 - rng.random()) * now
@@ -53,16 +59,18 @@ class Curve:
         last, beyond = max(so_far, self._times[-1]), max(self._left[-1], _LEAST)
         return max(int(last * min(beyond / wanted, 100)) - so_far, 1)
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, rng: Random) -> None:
+        """Once in each play, which is a copy of what was asked."""
         if self._times:
             return
-        running, left = len(self.lengths), 1.0
-        for length, ended in sorted(self.lengths, key=lambda pair: (pair[0], not pair[1])):
+        ordered = sorted(self.lengths, key=lambda pair: (pair[0], not pair[1]))
+        weights, left = [rng.expovariate(1) for _ in ordered], 1.0
+        running = reversed([*accumulate(reversed(weights))])
+        for (length, ended), weight, run in zip(ordered, weights, running, strict=True):
             if ended:
-                left *= 1 - 1 / running
+                left *= 1 - weight / run
                 self._times.append(length)
                 self._left.append(left)
-            running -= 1
 
 
 class Durations:
@@ -74,7 +82,7 @@ class Durations:
         now = simulation.now
         for record in simulation.world.mirror.records.values():
             known = _length(record, now)
-            if known is not None:
+            if known is not None and not record.pod.endless:
                 for group in self._groups(record):
                     self._curves.setdefault(group, Curve()).lengths.append(known)
 
@@ -105,6 +113,8 @@ class Durations:
 
     def _drawn(self, record: PodRecord, so_far: int, rng: Random) -> tuple[int, str] | None:
         """How long a pod that has run for so long still runs, as others have; and by what."""
+        if record.pod.endless:
+            return None
         found = [c for g in self._groups(record) if (c := self._curves.get(g)) is not None]
         for curve in found:
             if curve.ended >= _FEW:

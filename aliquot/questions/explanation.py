@@ -49,7 +49,7 @@ def _hopeless(explanation: Explanation) -> str:
     """What is said where no cure was found."""
     words = "; no change of up to three objects that was tried lets it start"
     ahead = explanation.place.ahead
-    return f"{words}: {ahead} waiting pods come before it" if ahead else words
+    return f"{words} ({ahead} waiting pods come before it)" if ahead else words
 
 
 def _nearest(moment: Moment, path: str) -> str:

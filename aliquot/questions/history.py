@@ -20,7 +20,7 @@ from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import EVENTS, SERVICES
 from aliquot.kube.install.installation import SCHEDULER
-from aliquot.questions.sources.cluster import Reach
+from aliquot.questions.sources.reach import Reach
 from aliquot.validation import files
 
 Result = dict[str, Any]

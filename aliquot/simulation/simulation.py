@@ -17,6 +17,7 @@ from aliquot.dialects.policy import special_quotas
 from aliquot.dialects.tensor_fusion.conditions import Conditions
 from aliquot.engine import Bind, Engine, Event, Evict, Knobs, Reason, binds_and_evictions
 from aliquot.errors import EndlessError
+from aliquot.mirror.pod_list import PodList
 from aliquot.mirror.store import Change
 from aliquot.simulation.ages import Ages
 from aliquot.simulation.storage import Storage
@@ -58,7 +59,8 @@ class Simulation:
             *(knobs.system_namespaces, knobs.eviction.max_grace),
             *(knobs.placement.default_constraints, knobs.placement.topology),
         )
-        self.world = World(self._apply, inputs.cards, ages, special, *rules)
+        self._events = PodList(self.engine, self._tell)
+        self.world = World(self._events.apply, inputs.cards, ages, special, *rules)
         self._storage = Storage(self.world)
         self.history: list[Executed] = []
         self.conditions = Conditions()
@@ -93,8 +95,7 @@ class Simulation:
         if until is not None:
             self.now = until
 
-    def _apply(self, event: Event) -> None:
-        self.engine.apply(event)
+    def _tell(self, event: Event) -> None:
         for listener in self.listeners:
             listener(event)
 
@@ -183,6 +184,10 @@ class Simulation:
 
     def _let_happen(self, moment: int) -> bool:
         """End pods that are due and change objects; did anything happen?"""
+        with self._events.gathering():
+            return self._change_world(moment)
+
+    def _change_world(self, moment: int) -> bool:
         ended = self.world.end_due(moment)
         changed = False
         while self._changes and self._changes[-1].at <= moment:

@@ -289,7 +289,8 @@ class World:
             pod = replace(pod, uid=old.pod.uid, created=old.pod.created)
         record = PodRecord(pod, manifest.body, defaults=by_default, arrived=now)
         record.owner = owner_of(manifest)
-        record.named_quota = koordinator.quota_named(manifest)
+        if koordinator.has_keys((manifest.metadata.labels,)):
+            record.named_quota = koordinator.quota_named(manifest)
         record.group_ref, record.priority = ref, record.pod.priority
         record.preemptible, record.own_rules = pod.preemptible, pod.rules
         record.nearness = nearness(manifest.metadata.annotations)
@@ -313,8 +314,7 @@ class World:
             return
         self.mirror.gangs.note_phase(record, record.phase)
         if record.pod.node is not None and record.phase == "Pending":
-            started = self._ages.start(manifest, now)
-            self._start(record, record.pod.node, record.pod.devices, started, now)
+            self._start(record, record.pod.node, record.pod.devices, pod.started, now)
         else:
             self.mirror.send_pod(record)
             self._departures.add(record, now)

@@ -17,6 +17,8 @@ from aliquot.dialects.core.manifest import Key, Manifest
 from aliquot.dialects.core.objects import Step, TimelineWire
 from aliquot.dialects.core.simulation_annotations import arrival
 from aliquot.dialects.core.times import duration
+from aliquot.dialects.frameworks import gangs as job_gangs
+from aliquot.dialects.frameworks.objects import JobWire
 from aliquot.dialects.schemas import known_kinds
 from aliquot.dialects.schemas.misfits import Steps
 from aliquot.errors import InputError
@@ -152,9 +154,13 @@ class Changes:
             part = None
         if part is not None:
             known = {each.field for each in found}
-            for other in manifest.all_errors(part, manifest.refuse_names):
+            others = manifest.all_errors(part, manifest.refuse_names)
+            in_job = manifest.all_errors(part, _check_job)
+            for other in (*others, *in_job):
                 if other.field not in known:
                     self._note(refused(other, document.place, document.source))
+            if in_job:
+                return self._placeholder(document)  # its pods cannot be read
         if part is None or not part.name:
             return self._placeholder(document)
         self.partial[document.place] = {each.field for each in found}
@@ -262,6 +268,12 @@ def _deletion_order(deletion: tuple[Key, str]) -> int:
     """Pods first, then others, nodes and namespaces last: deleting those deletes pods as well."""
     kind = deletion[0][0]
     return ("Pod", kind, "Node", "Namespace").index(kind)
+
+
+def _check_job(read: Manifest) -> None:
+    """Read all that is ever read of a job of a framework; nothing of other objects."""
+    if isinstance(read.content, JobWire):
+        job_gangs.check(read)
 
 
 def _suffix(number: int) -> str:

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.text import Text
 
 from aliquot.cli.drawing import signs
-from aliquot.cli.drawing.grid import Cell, table
-from aliquot.cli.drawing.quota_bars import quota_bars
+from aliquot.cli.drawing.grid import Cell, elapsed, table
+from aliquot.cli.drawing.quota_bars import quota_bars, quota_tables
 from tests.cli.test_queue_bars import lines
 from tests.docs.test_examples import ROOT
 
@@ -52,6 +52,14 @@ def test_no_number_is_cut(policy: str, quotas: list[dict[str, Any]], width: int)
     of_tree = ("borrows 13", "wants 1234")
     for remark in of_tree if policy == "hierarchy" else ("borrows 7", "wants 90"):
         assert remark in joined
+
+
+def test_beside_trees_there_is_no_table_of_quotas_without_bounds() -> None:
+    bare = {**quota("system/default"), **{word: {} for word in FIGURES}, "tree": None}
+    of_pool = [{**each, "tree": "a100"} for each in TREE]
+    drawn = "\n".join(lines(quota_tables("hierarchy", [bare, *of_pool], 120), 120))
+    assert "QUOTAS OF TREE a100" in drawn
+    assert drawn.count("QUOTAS") == 1
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -133,3 +141,21 @@ def test_columns_stand_where_they_stood() -> None:
     drawn = capture.get()
     assert len(drawn) == len(drawn.translate(signs._ASCII))
     assert not SIGN.search(drawn.translate(signs._ASCII).replace("+", ""))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0s"),
+        (0.0004, "0s"),
+        (45, "45s"),
+        (8.657, "8.657s"),
+        (60, "1m"),
+        (138.462, "2m18.462s"),
+        (1800, "30m"),
+        (3600, "1h"),
+        (88410.744, "24h33m31s"),
+    ],
+)
+def test_times_are_written_as_durations_are(seconds: float, words: str) -> None:
+    assert elapsed(seconds) == words

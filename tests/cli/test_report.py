@@ -15,6 +15,7 @@ from aliquot.cli.report import axes, words
 from aliquot.cli.report.charts import Scale, Series, areas, coloured, heat, largest, lines
 from aliquot.cli.report.markup import Html, tag
 from aliquot.cli.report.page import named
+from tests.build.manifests import limited_pod, ready_node
 
 ROOT = Path(__file__).parents[2]
 FAIR_SHARE = "examples/nos/fair-share"
@@ -337,3 +338,15 @@ def test_a_report_that_cannot_be_written_is_refused_at_once(
         out, err = capsys.readouterr()
         assert out == ""
         assert "--report" in err
+
+
+def test_a_report_of_one_team_says_nothing_about_fairness_between_teams(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    alone = limited_pod("a/p", 1, annotations={"sim.aliquot.dev/duration": "1m"})
+    file = tmp_path / "objects.json"
+    objects = {"apiVersion": "v1", "kind": "List", "items": [ready_node("n", gpu=200), alone]}
+    file.write_text(json.dumps(objects))
+    read, _ = reported(capsys, tmp_path, "simulate", str(file))
+    assert "Every pod started. Under 1% of the GPUs were in use. Nothing was evicted." in read.shown
+    assert read.shown.count("Fairness") == 1, "its tile, and no section with nothing in it"

@@ -66,6 +66,27 @@ def test_every_finding_is_reported_at_once(aliquot: Run) -> None:
     assert lines[-1] == "6 objects in 2 files: 5 errors, no warnings"
 
 
+def test_every_bad_number_of_every_job_of_a_framework_is_reported(aliquot: Run) -> None:
+    template = {"spec": {"containers": [{"name": "main", "image": "i"}]}}
+    roles = {name: {"replicas": -1, "template": template} for name in ("Master", "Worker")}
+    torch = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob"}
+    workers = {"size": 0, "workerTemplate": template}
+    leader = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
+    found = findings(
+        aliquot,
+        {**torch, "metadata": {"name": "j"}, "spec": {"pytorchReplicaSpecs": roles}},
+        {**leader, "metadata": {"name": "l"}, "spec": {"leaderWorkerTemplate": workers}},
+        pod("a/p", {"cpu": "many"}),
+        code=1,
+    )
+    assert [(each["object"], each["field"]) for each in found] == [
+        ("PyTorchJob default/j", "spec.pytorchReplicaSpecs.Master.replicas"),
+        ("PyTorchJob default/j", "spec.pytorchReplicaSpecs.Worker.replicas"),
+        ("LeaderWorkerSet default/l", "spec.leaderWorkerTemplate.size"),
+        ("Pod a/p", "spec.containers[0].resources.requests[cpu]"),
+    ]
+
+
 def test_json_names_file_document_object_and_field(aliquot: Run) -> None:
     (found,) = findings(aliquot, node(), pod("a/p", {"cpu": "many"}), code=1)
     file = found.pop("file")

@@ -1,10 +1,12 @@
 """A bounded cycle stops after so many trials and searches; the next one goes on."""
 
+from dataclasses import replace
+
 import pytest
 
 from aliquot.engine import Bind, Nominate
 from aliquot.engine.model.decisions import Decision, binds_and_evictions
-from aliquot.engine.model.events import PodGone
+from aliquot.engine.model.events import PodGone, PodSet
 from aliquot.engine.queue import effort
 from tests.build.values import amounts
 from tests.engine.world import World
@@ -131,3 +133,36 @@ def test_an_eviction_is_not_wanted_once_other_pods_have_left() -> None:
     (other,) = {"b0", "b1"} - {victim.pod.name}
     world.apply(PodGone(f"borrower/{other}"))
     assert not world.engine.is_wanted(victim)
+
+
+def gang_of_borrowers(members: int, least: int) -> tuple[World, Nominate]:
+    """A gang with a pod on each of its nodes, and an owner that is owed the room of one."""
+    world = World("capacity")
+    world.quota("owner", amounts(cpu=1))
+    world.quota("borrower", amounts(cpu=members - 1))
+    world.gang("borrower/g", least)
+    for number in range(members):
+        world.node(f"n{number}", amounts(cpu=1))
+        where = {"node": f"n{number}", "gang": "borrower/g", "created": number}
+        world.pod("borrower", f"b{number}", amounts(cpu=1), **where)
+    world.pod("owner", "o", amounts(cpu=1))
+    plan = next(each for each in world.cycle() if isinstance(each, Nominate))
+    return world, plan
+
+
+def test_pods_of_a_gang_that_go_together_are_wanted_together() -> None:
+    """The room of either would do for the claim; one left alone would be of no use."""
+    world, plan = gang_of_borrowers(2, least=2)
+    assert len(plan.victims) == 2
+    assert [world.engine.is_wanted(each) for each in plan.victims] == [True, True]
+    first, second = plan.victims
+    world.apply(PodSet(replace(first.pod, node="n0", terminating=True)))
+    assert world.engine.is_wanted(second), "the other one has been asked to go"
+
+
+def test_a_pod_that_its_gang_can_spare_is_wanted_by_itself() -> None:
+    world, plan = gang_of_borrowers(3, least=2)
+    (victim,) = plan.victims
+    assert world.engine.is_wanted(victim)
+    world.apply(PodGone("borrower/b0"))
+    assert world.engine.is_wanted(victim) is (victim.pod.name == "b0")

@@ -1,12 +1,18 @@
 """Which node a pod gets, beyond the scenarios."""
 
 from dataclasses import replace
+from random import Random
 
-from aliquot.engine import Engine, PodSet
+import pytest
+
+from aliquot.engine import Engine, Knobs, PlacementKnobs, PodGone, PodSet
+from aliquot.engine.model.knobs import ScoreMode
 from tests.build import values
 from tests.build.engines import books
 from tests.build.values import amounts
 from tests.engine.world import World
+
+SIZES = (500, 1_500, 3_000)
 
 
 def test_pods_without_gpus_keep_off_nodes_that_have_them() -> None:
@@ -33,3 +39,25 @@ def test_scores_follow_however_many_nodes_have_changed_since_they_were_read() ->
         followed = placement.scores.of(ask).copy()
         ask.drop_scores()
         assert (followed == placement.scores.of(ask)).all()
+
+
+@pytest.mark.parametrize("score", ["pack", "spread"])
+def test_the_best_node_that_is_kept_in_mind_has_the_highest_score(score: ScoreMode) -> None:
+    """Pods of three shapes come and go, so that the best node fills up, or another one empties."""
+    made = Engine("capacity", Knobs(placement=PlacementKnobs(score=score)))
+    rng, running = Random(1), list[str]()
+    for number in range(30):
+        made.apply(values.node_set(f"n-{number}", amounts(cpu=rng.choice((4_000, 8_000))), pods=9))
+    placement = books(made).placement
+    asks = [placement.shape_ask(values.pod("p", amounts(cpu=each), "a").shape) for each in SIZES]
+    for number in range(400):
+        for ask in rng.sample(asks, rng.randrange(3)):
+            scores = placement.scores.of(ask).copy()
+            best = int(scores.argmax())
+            assert placement.scores.best(ask) == (best if scores[best] >= 0 else -1)
+        if running and rng.random() < 0.45:
+            made.apply(PodGone(running.pop(rng.randrange(len(running)))))
+        pod = values.pod(f"p-{number}", amounts(cpu=rng.choice(SIZES)), "a")
+        node = placement.pick(placement.shape_ask(pod.shape)) or f"n-{rng.randrange(30)}"
+        made.apply(PodSet(replace(pod, node=node)))
+        running.append(pod.uid)

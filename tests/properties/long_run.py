@@ -35,6 +35,7 @@ from aliquot.engine import (
     binds_and_evictions,
     evictions,
 )
+from aliquot.mirror.pod_list import PodList
 from tests.build.engines import books
 from tests.properties.books import check_books
 from tests.properties.observer import Observer
@@ -303,8 +304,10 @@ class LongRun:
         engines = []
         for _ in range(2):
             engine = Engine(self.engine.policy, self.cluster.knobs)
-            for event in self._shuffled(facts):
-                engine.apply(event)
+            pods = PodList(engine)
+            with pods.gathering():
+                for event in self._shuffled(facts):
+                    pods.apply(event)
             engines.append(engine)
         self.engine, twin = engines
         self.observer = Observer(self.engine, self.cluster.knobs.eviction.hold_for)

@@ -284,8 +284,10 @@ class Gpus(RuleBasedStateMachine):
         assert cards.load(slot).tolist() == load + none
         assert cards.idle(slot).tolist() == idle + none
         assert cards.there[:, slot].tolist() == [1] * len(here) + none
-        assert cards.free_parts(slot).tolist() == part + none
-        assert cards.free_parts()[:, slot].tolist() == part + none
+        if self.placement == "leastFragmentation":
+            broken = [0 if is_idle else left for is_idle, left in zip(idle, part, strict=True)]
+            assert cards.broken(slot).tolist() == broken + none
+            assert cards.broken()[:, slot].tolist() == broken + none
         every = np.arange(len(state.nodes.slots))
         for ask in ASKED:
             kind = [matches(ask, device) for device in here]

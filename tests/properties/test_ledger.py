@@ -74,6 +74,17 @@ class LedgerMachine(RuleBasedStateMachine):
             stage = max(before[1], Stage.ASSUMED) if before else Stage.ASSUMED
             self.model[uid] = (booking, stage)
 
+    @rule(uid=UIDS, node=NODES, room=VECTORS)
+    def start(self, uid: str, node: str, room: Vector) -> None:
+        """A pod that waits is assumed, and its quotas are charged what it has requested."""
+        before = self.model.get(uid)
+        if before is not None and before[1] is Stage.WAITING:
+            booking = before[0]._replace(node=node, room=room)
+            requests = len(self.changes.requests)
+            self.ledger.assume(uid, booking)
+            self.model[uid] = (booking, Stage.ASSUMED)
+            assert len(self.changes.requests) == requests, "its quotas' request is as before"
+
     @rule(uid=UIDS, node=NODES, quota=QUOTAS, room=VECTORS, charge=VECTORS)
     def commit(self, uid: str, node: str, quota: str | None, room: Vector, charge: Vector) -> None:
         booking = Booking(quota, charge, node, room)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from aliquot.engine.columns import Resources, Slots, Vector
-from aliquot.engine.sharing import runtime
+from aliquot.engine.sharing import runtime, waterfill_arrays
 from aliquot.engine.sharing.runtime import RuntimeTree
 from tests.campaign import examples
 from tests.properties.runtime_rules import LIMIT, TOP, Amounts, Result, Team, by_the_rules
@@ -24,7 +24,7 @@ HUGE = st.integers(0, LIMIT) | st.sampled_from(
     [LIMIT, LIMIT - 1, 2**55, 2**56, 2**56 - 1, 3 * 2**60]
 )
 AMOUNTS = SMALL | st.integers(0, 2**21) | st.integers(0, 2**44) | HUGE
-BOTH_WAYS = pytest.mark.parametrize("few", [0, 10**9], ids=["levels", "cells"])
+ALL_WAYS = pytest.mark.parametrize("few", [0, 3, 10**9], ids=["levels", "mixed", "cells"])
 
 
 class Quotas:
@@ -74,13 +74,13 @@ def vector(amounts: Amounts) -> Vector:
 
 @contextmanager
 def computed(few: int) -> Iterator[None]:
-    """Cell by cell or level by level, whatever the size."""
-    before = runtime._FEW
-    runtime._FEW = few
+    """Cell by cell or level by level, whatever the size; and up to how many in plain ints."""
+    before = runtime._FEW, waterfill_arrays._FEW_MEMBERS
+    runtime._FEW = waterfill_arrays._FEW_MEMBERS = few
     try:
         yield
     finally:
-        runtime._FEW = before
+        runtime._FEW, waterfill_arrays._FEW_MEMBERS = before
 
 
 def quotas(teams: list[Team], total: int, few: int = 0) -> Quotas:
@@ -122,7 +122,7 @@ def _named(amount: int | None) -> Amounts:
     return {} if amount is None else {0: amount, 1: 1}
 
 
-@BOTH_WAYS
+@ALL_WAYS
 @settings(max_examples=examples(150))
 @given(teams=forests(), total=AMOUNTS)
 def test_figures_are_those_of_the_rules(few: int, teams: list[Team], total: int) -> None:
@@ -130,7 +130,7 @@ def test_figures_are_those_of_the_rules(few: int, teams: list[Team], total: int)
     assert made.figures(0) == made.expected(0)
 
 
-@BOTH_WAYS
+@ALL_WAYS
 @settings(max_examples=examples(150))
 @given(teams=forests(SMALL), total=st.integers(0, 40))
 def test_small_figures_are_those_of_the_rules(few: int, teams: list[Team], total: int) -> None:

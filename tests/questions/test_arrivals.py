@@ -1,6 +1,7 @@
 """Pods that may come, as estimates assume them: as often as before, and like those before."""
 
 from random import Random
+from statistics import mean, stdev
 
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.simulation_annotations import ARRIVAL, DURATION
@@ -74,6 +75,23 @@ def test_the_time_since_the_last_pod_came_counts_as_well() -> None:
 def test_a_rate_is_not_taken_of_a_few() -> None:
     assert coming(node("n"), *stream(20)) == []
     assert coming(node("n"), *stream(21)) != []
+
+
+def test_how_often_they_come_and_which_is_as_uncertain_as_what_is_known() -> None:
+    """Of 25 known arrivals, a fifth more or fewer; half of them are large."""
+    known = [*stream(26)]
+    for each in known[::2]:
+        each["spec"]["containers"][0]["resources"]["limits"][GPU] = "2"
+    documents = [Document(f"object {n}", body) for n, body in enumerate([node("n"), *known])]
+    simulation = Moment(Source("", documents)).simulation
+    arrivals, durations = Arrivals(simulation), Durations(simulation)
+    plays = [[*arrivals.coming(durations, Random(seed))] for seed in range(40)]
+    rates = [len(found) / seconds(found[-1].at - simulation.now) * _EVERY for found in plays]
+    assert 0.9 < mean(rates) < 1.15
+    assert 0.14 < stdev(rates) < 0.32  # of 200 arrivals alone it would be 0.07
+    large = [sum("'2'" in str(each.apply[0].body["spec"]) for each in found) for found in plays]
+    assert 80 < mean(large) < 120
+    assert stdev(large) > 12  # were the mix certain, it would be 7
 
 
 def test_pods_that_are_there_at_once_are_no_stream() -> None:

@@ -136,3 +136,13 @@ def test_nothing_at_all_is_no_error(tmp_path: Any) -> None:
     found = run(tmp_path, [ready_node("n", gpu=4)])
     assert main_resource([found]) is None
     assert course(found, None)["used"] == {}
+
+
+@pytest.mark.parametrize(("pods", "p50", "p90"), [(2, 0, 60), (3, 60, 120), (11, 300, 540)])
+def test_nine_of_ten_pods_waited_no_longer_than_p90(
+    tmp_path: Any, pods: int, p50: int, p90: int
+) -> None:
+    """One GPU, and pods that each take it for a minute."""
+    waits = [timed(f"a/p{number:02}", 1, duration="1m") for number in range(pods)]
+    found = measured(run(tmp_path, [ready_node("n", gpu=1), *waits]))["waits"]
+    assert (found["p50"], found["p90"], found["max"]) == (p50, p90, 60 * (pods - 1))

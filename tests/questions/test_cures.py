@@ -355,3 +355,15 @@ def test_on_a_large_cluster_what_others_preempt_meanwhile_is_not_blamed_on_a_cur
     )
     assert answer["reason"] == "QuotaMaxExceeded"
     assert [each["evicts"] for each in answer["cures"]] == [[]] * len(answer["cures"]) != []
+
+
+def test_no_cure_gives_a_team_the_priority_of_the_system() -> None:
+    classes = [
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+        | {"value": value}
+        for name, value in [("high", 100), ("system-cluster-critical", 2_000_000_000)]
+    ]
+    running = pod("a/r", 2, "n")
+    answer = explain("a/x", node("n", 2), quota("a", 2), running, pod("a/x", 2), *classes)
+    given = [each["summary"] for each in answer["cures"] if "priority class" in each["summary"]]
+    assert given == ["give it the priority class high"]

@@ -194,6 +194,13 @@ def test_what_protects_the_pods_in_the_way_is_said() -> None:
     assert "1 pod of quota b/quota within its min" in answer["preemption"]["why"]
 
 
+def test_nodes_are_no_gate_of_a_pod_whose_volume_claim_is_missing() -> None:
+    volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "none"}}]
+    answer = explain("a/x", node("n"), pod("a/x", 1, volumes=volumes))
+    assert [(each["gate"], each["passes"]) for each in answer["gates"]] == [("Volumes", False)]
+    assert answer["nodes"]["feasible"] == 0
+
+
 def test_an_estimate_rests_on_known_ends() -> None:
     ends = pod("a/w", 2, "n", activeDeadlineSeconds=90)
     answer = explain("a/x", node("n", 2), ends, pod("a/x", 1))
@@ -303,6 +310,18 @@ def test_an_evicted_pod_is_told_from_the_decision_log() -> None:
 def test_pods_that_have_just_started_tell_nothing_of_how_long_they_run() -> None:
     running = [pod(f"a/r{i}", 1, "n") for i in range(8)]
     assert explain("a/x", node("n"), *running, pod("a/x", 1))["estimate"] is None
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet", "Job"])
+def test_pods_that_are_kept_running_are_not_expected_to_end(kind: str) -> None:
+    controller = {"apiVersion": "v1", "kind": kind, "name": "r", "controller": True}
+    running = [pod(f"a/r{i}", 1, "n") for i in range(8)]
+    for each in running:
+        each["metadata"]["ownerReferences"] = [controller]
+        each["status"] = {"phase": "Running", "startTime": "2026-01-01T17:00:00Z"}
+    event = {"apiVersion": "v1", "kind": "Event", "lastTimestamp": EVENING, "metadata": {}}
+    answer = explain("a/x", node("n"), *running, pod("a/x", 1), event)
+    assert (answer["estimate"] is not None) is (kind == "Job")
 
 
 def test_a_gang_over_several_quotas_says_what_is_in_its_way() -> None:

@@ -173,3 +173,12 @@ def test_tables_and_json(tmp_path: Path, question: str, capsys: pytest.CaptureFi
 def test_watching_needs_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["tree", "--watch", "--from", taken(tmp_path, FULL)]) == 2
     assert "--watch needs a terminal" in capsys.readouterr().err
+
+
+def test_quotas_of_a_tree_with_nodes_of_its_own_stand_by_themselves(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["tree", "--from", str(EXAMPLES / "koordinator/pools")]) == 0
+    first, second = capsys.readouterr().out.split("QUOTAS OF TREE a100")
+    assert ("students/students" in first, "speech/speech" in first) == (True, False)
+    assert "speech/speech" in second

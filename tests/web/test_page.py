@@ -173,6 +173,19 @@ def test_a_view_fits_a_phone(page: Page, teams: Shown, view: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_an_arrow_leads_to_the_first_start_after_the_eviction(page: Page, teams: Shown) -> None:
+    """A pod that is made anew under its old name, as those of StatefulSets, starts again later."""
+    open_view(page, teams, "story")
+    starts = [{"kind": "start", "pod": "b/claim", "at": at} for at in (50, 10, 30)]
+    evicted = [{"kind": "evict", "for": "b/claim", "at": at} for at in (5, 30, 40, 60)]
+    found = page.evaluate(
+        """([told, evicted]) => import('/story.js').then(({ startsByPod, startFor }) =>
+            evicted.map((each) => startFor(each, startsByPod(told))?.at ?? null))""",
+        [starts, evicted],
+    )
+    assert found == [10, 30, 50, None]
+
+
 def test_an_eviction_has_an_arrow_to_its_claim_and_the_past_can_be_seen(
     page: Page, teams: Shown
 ) -> None:

@@ -266,3 +266,12 @@ def test_what_is_borrowed_from_no_quota_is_said(page: Page) -> None:
         expect(page.get_by_label("Who borrows from whom")).to_contain_text(
             "4 GPU borrowed from what no min covers"
         )
+
+
+def test_gpu_quotas_need_no_scrolling_on_a_phone(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    with served(page, "tensor-fusion/alert") as url:
+        open_view(page, url)
+        sheet = page.locator(".gpu-quotas .sheet")
+        expect(sheet).to_contain_text("AlertThresholdReached")
+        assert sheet.evaluate("each => each.scrollWidth <= each.clientWidth")

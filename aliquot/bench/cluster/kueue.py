@@ -33,8 +33,9 @@ from aliquot.kube.api import access
 from aliquot.kube.api.client import Client
 from aliquot.kube.api.resource import CUSTOM, NAMESPACES, NODES, PODS, PRIORITY_CLASSES
 
-PATIENCES = ("300ms", "0s")
-"""`eviction.patience` of each run: as recommended under churn, and as it is by default."""
+PATIENCES = ("500ms", "0s")
+"""`eviction.patience` of each run: as long as the pods run that would be evicted, the medium ones,
+which is what is recommended under churn; and as it is by default."""
 _CONNECTIONS = 32
 _QUOTAS = CUSTOM["elasticquotas.scheduling.sigs.k8s.io"]
 _LONGEST = 900.0

@@ -60,7 +60,7 @@ def history(
     from aliquot.cli.show.history import drawn
     from aliquot.dialects.core.times import duration
     from aliquot.questions.history import Wanted, read_cluster, read_file
-    from aliquot.questions.sources.cluster import Reach
+    from aliquot.questions.sources.reach import Reach
 
     earliest = None if since is None else time.time_ns() - duration(since, "--since", "")
     wanted = Wanted(of or "", earliest, limit)

@@ -223,8 +223,8 @@ def _origin(
     policy: str | None,
     config: str | None,
 ) -> "Origin":
-    from aliquot.questions.sources.cluster import Reach
     from aliquot.questions.sources.origin import Origin
+    from aliquot.questions.sources.reach import Reach
 
     if paths and (kubeconfig is not None or context is not None):
         raise click.UsageError("--from asks files: --kubeconfig and --context have no part in it")

@@ -198,3 +198,15 @@ def packed(width: int, entries: Iterable[Text], gap: int) -> Iterator[Text]:
         line = Text.assemble(line, " " * gap if line else "", entry, overflow="fold")
     if line:
         yield line
+
+
+def elapsed(seconds: float) -> str:
+    """A time as durations are written in manifests: `45s`, `2m18.5s`, `1h30m`.
+
+    To the millisecond; from an hour on to the second, since people read it.
+    """
+    exact = round(seconds * 1000)
+    minutes, rest = divmod(exact if exact < 3_600_000 else round(seconds) * 1000, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    words = [f"{hours}h"] * bool(hours) + [f"{minutes}m"] * bool(minutes)
+    return "".join([*words, f"{rest / 1000:g}s"] if rest or not words else words)

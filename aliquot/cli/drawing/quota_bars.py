@@ -31,6 +31,8 @@ def quota_tables(policy: str, quotas: list[Result], width: int) -> Iterator[Rend
     for each in quotas:
         trees.setdefault(each["tree"] or "", []).append(each)
     for name, members in sorted(trees.items()):
+        if len(trees) > 1 and not any(each["min"] or each["max"] for each in members):
+            continue  # the quotas that Koordinator always has, of which there is nothing to show
         title = f"QUOTAS OF TREE {name}" if name else "QUOTAS"
         yield titled(title, *quota_bars(policy, members, width))
 

@@ -41,9 +41,7 @@ def page(title: str, verdict: str, *sections: Html | None, about: str = "") -> s
         tag("style", Html(STYLE)),
     )
     body = joined(
-        tag("h1", title),
-        tag("p", verdict, class_="verdict"),
-        *sections,
+        tag("main", tag("h1", title), tag("p", verdict, class_="verdict"), *sections),
         tag("footer", f"Aliquot {__version__}. {about}".strip()),
     )
     return f"<!doctype html>\n{tag('html', tag('head', head), tag('body', body), lang='en')}\n"

@@ -51,7 +51,7 @@ def verdict(figures: Result, found: Result) -> str:
     some = [left if waiting else "Every pod started."]
     if resource is not None:
         tense = "were" if found["end"] else "are"
-        used = words.percent(_in_use(figures, found))
+        used = words.percent(_in_use(figures, found)).capitalize()
         some.append(f"{used} of the {words.resource(resource)} {tense} in use.")
     if said["max"]:
         some.append(f"A pod waited {words.span(said['mean'])} on average.")
@@ -155,7 +155,7 @@ def _waits(word: str, groups: Result) -> Html:
     return table(f"waits by {word}", (word, "", "mean", "9 in 10", "longest", "pods"), rows)
 
 
-def fairness(figures: Result, found: Result) -> Html:
+def fairness(figures: Result, found: Result) -> Html | None:
     """How even it was over time, and what quotas had beside what they are entitled to."""
     parts: list[Html] = []
     if found["end"] and len(figures["teams"]) > 1:
@@ -163,6 +163,8 @@ def fairness(figures: Result, found: Result) -> Html:
         parts.append(charts.lines([line], Scale(found["end"], "Jain's index", percent=False)))
     if found["shares"]:
         parts.append(shares(found))
+    if not parts:
+        return None  # one team, or no time
     text = (
         "1 if all teams ran for the same part of the time that their pods were there, 1/n if one "
         "of n had everything."

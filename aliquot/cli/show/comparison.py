@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from aliquot.cli.drawing.grid import Cell, table, titled
+from aliquot.cli.drawing.grid import Cell, elapsed, table, titled
 
 Result = dict[str, Any]
 
@@ -24,11 +24,11 @@ def drawn(sides: Sequence[Result], width: int) -> RenderableType:
 def _figures(sides: Sequence[Result]) -> Iterator[list[Cell]]:
     rows: list[tuple[str, Callable[[Result], str]]] = [
         ("policy", lambda each: str(each["policy"])),
-        ("makespan", lambda each: f"{each['makespan']:g}s"),
+        ("makespan", lambda each: elapsed(each["makespan"])),
         ("pods started", lambda each: f"{each['pods']['started']} of {each['pods']['all']}"),
-        ("mean wait", lambda each: f"{each['waits']['mean']:g}s"),
-        ("p90 wait", lambda each: f"{each['waits']['p90']:g}s"),
-        ("longest wait", lambda each: f"{each['waits']['max']:g}s"),
+        ("mean wait", lambda each: elapsed(each["waits"]["mean"])),
+        ("p90 wait", lambda each: elapsed(each["waits"]["p90"])),
+        ("longest wait", lambda each: elapsed(each["waits"]["max"])),
         ("fairness (Jain)", lambda each: f"{each['fairness']:.3f}"),
         ("evictions", lambda each: str(each["evictions"])),
     ]
@@ -45,4 +45,4 @@ def _figures(sides: Sequence[Result]) -> Iterator[list[Cell]]:
 def _rows(sides: Sequence[Result], word: str) -> Iterator[list[Cell]]:
     for name in dict.fromkeys(name for each in sides for name in each[word]):
         waits = (each[word].get(name) for each in sides)
-        yield [name, *(f"{found['mean']:g}s" if found else "-" for found in waits)]
+        yield [name, *(elapsed(found["mean"]) if found else "-" for found in waits)]

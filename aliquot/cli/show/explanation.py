@@ -8,7 +8,16 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from aliquot.cli.drawing.grid import MOST_ROWS, Cell, indented, omitted, print_drawn, table, titled
+from aliquot.cli.drawing.grid import (
+    MOST_ROWS,
+    Cell,
+    elapsed,
+    indented,
+    omitted,
+    print_drawn,
+    table,
+    titled,
+)
 from aliquot.cli.drawing.quota_bars import quota_bars
 
 Answer = dict[str, Any]
@@ -34,8 +43,10 @@ def _pod(answer: Answer, width: int) -> Iterator[RenderableType]:
     if answer["nodes"]["total"]:
         yield titled("NODES", indented(Text(_nodes(answer["nodes"]))))
     if answer["position"]:
-        ahead, own = answer["position"]["ahead"], answer["position"]["inQuota"]
-        yield titled("POSITION", indented(Text(f"{ahead} waiting pods ahead, {own} of its quota")))
+        words = f"{answer['position']['ahead']} waiting pods ahead"
+        if answer["quota"]:
+            words += f", {answer['position']['inQuota']} of its quota"
+        yield titled("POSITION", indented(Text(words)))
     if answer["gates"]:
         yield titled("PREEMPTION", indented(Text(_preemption(answer["preemption"]))))
         yield titled("CURES", _cures(answer["cures"], width))
@@ -76,15 +87,8 @@ def estimate_words(estimate: Answer | None) -> str:
     """When the pod is expected to start, in words."""
     if estimate is None:
         return "not known"
-    low, high = _time(estimate["p10"]), _time(estimate["p90"])
-    return f"in {_time(estimate['seconds'])} ({low} to {high}); {estimate['basis']}"
-
-
-def _time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = ((hours, "h"), (minutes, "m"), (rest, "s"))
-    return "".join(f"{value}{unit}" for value, unit in parts if value) or "0s"
+    low, middle, high = (elapsed(round(estimate[word])) for word in ("p10", "seconds", "p90"))
+    return f"in {middle} ({low} to {high}); {estimate['basis']}"
 
 
 def print_quota_explanation(answer: Answer) -> None:

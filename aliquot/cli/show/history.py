@@ -5,7 +5,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from aliquot.cli.drawing.grid import Cell, indented, table
+from aliquot.cli.drawing.grid import Cell, elapsed, indented, table
 
 _STYLES = {"started": "green", "evicted": "red", "nominated": "cyan", "waits": "yellow"}
 _WORDS = {"started": "starts"}
@@ -30,4 +30,4 @@ def drawn(result: Result, width: int) -> RenderableType:
 
 
 def _time(at: Any) -> str:
-    return str(at) if isinstance(at, str) else f"{at:g}s"
+    return str(at) if isinstance(at, str) else elapsed(at)

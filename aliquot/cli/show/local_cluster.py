@@ -18,8 +18,8 @@ from aliquot.kube.api.client import Client
 from aliquot.kube.control import control_plane
 from aliquot.local import demo
 from aliquot.local.cluster import LocalCluster, local_cluster
-from aliquot.questions.sources.cluster import Reach
 from aliquot.questions.sources.origin import Origin
+from aliquot.questions.sources.reach import Reach
 from aliquot.server.app import Settings
 
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from aliquot.cli.drawing.grid import MOST_ROWS, Cell, indented, omitted, table, titled
 from aliquot.cli.drawing.queue_bars import queue_bars
-from aliquot.cli.drawing.quota_bars import quota_bars
+from aliquot.cli.drawing.quota_bars import quota_tables
 from aliquot.questions.overview import View
 
 Result = dict[str, Any]
@@ -21,7 +21,7 @@ def tree(view: View, result: Result, width: int, most: int | None = None) -> Ren
     queues = {each["name"] for each in result["queues"]}
     quotas = [each for each in result["quotas"] if each["name"] not in queues]
     if quotas:
-        parts.append(titled("QUOTAS", *quota_bars(result["policy"], quotas, width)))
+        parts += quota_tables(result["policy"], quotas, width)
     if queues:
         known = view.simulation.world.mirror.quota_index.quotas
         requests = {each["name"]: each["request"] for each in result["quotas"]}

@@ -11,6 +11,7 @@ from aliquot.cli.drawing.gpu_quota_bars import gpu_quota_bars
 from aliquot.cli.drawing.grid import (
     MOST_ROWS,
     Cell,
+    elapsed,
     indented,
     omitted,
     print_drawn,
@@ -62,7 +63,7 @@ def _headline(result: Result, why: str) -> Text:
     """The policy and why it was chosen, the end of the simulation, and pods by phase."""
     count = Counter(pod["phase"] for pod in result["pods"])
     line = Text.assemble("policy ", (result["policy"], "bold"), f" ({why}), ")
-    line.append(f"simulated to {_time(result['until'])}: ")
+    line.append(f"simulated to {elapsed(result['until'])}: ")
     parts = [
         (f"{count['Running']} running", "green"),
         (f"{count['Pending']} waiting", "yellow" if count["Pending"] else ""),
@@ -76,7 +77,8 @@ def _headline(result: Result, why: str) -> Text:
 def _history(history: Sequence[Executed], width: int) -> RenderableType:
     """A line for each binding and eviction, in the order of the decisions."""
     shown = [
-        decision_row(_time(seconds(done.at)), done.decision) for done in islice(history, MOST_ROWS)
+        decision_row(elapsed(seconds(done.at)), done.decision)
+        for done in islice(history, MOST_ROWS)
     ]
     return decisions_table(width, shown, omitted(len(history) - MOST_ROWS))
 
@@ -110,12 +112,3 @@ def _waiting(pending: list[Result], width: int) -> RenderableType:
         rows.append([f"{pods[0]}{others}", Text(reason, style="yellow"), message])
     left_out = omitted(len(groups) - MOST_ROWS)
     return Group(table(width, ("pods", "reason", "why"), rows), *map(indented, left_out))
-
-
-def _time(seconds: float) -> str:
-    """A time as durations are written in manifests: `1h30m`, `45s`."""
-    if seconds != int(seconds) or seconds == 0:
-        return f"{seconds:g}s"
-    hours, rest = divmod(int(seconds), 3600)
-    parts = ((hours, "h"), (rest // 60, "m"), (rest % 60, "s"))
-    return "".join(f"{value}{unit}" for value, unit in parts if value)

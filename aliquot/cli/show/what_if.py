@@ -8,7 +8,16 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from aliquot.cli.drawing.bars import Segment, bar
-from aliquot.cli.drawing.grid import MOST_ROWS, Cell, indented, omitted, print_drawn, table, titled
+from aliquot.cli.drawing.grid import (
+    MOST_ROWS,
+    Cell,
+    elapsed,
+    indented,
+    omitted,
+    print_drawn,
+    table,
+    titled,
+)
 from aliquot.engine import quantity
 from aliquot.questions.what_if import figures, resources
 
@@ -52,7 +61,7 @@ def _parts(answer: Answer, width: int) -> Iterator[RenderableType]:
         yield titled("QUOTAS", _quotas(answer["quotas"], width), _legend())
     if answer["starts"]:
         rows: list[list[Cell]] = [
-            [f"{each['at']:g}s", each["pod"], each["node"]]
+            [elapsed(each["at"]), each["pod"], each["node"]]
             for each in islice(answer["starts"], MOST_ROWS)
         ]
         yield titled("STARTS", *_listed(("at", "pod", "node"), rows, started, width))

@@ -101,7 +101,7 @@ export class Story {
     const resource = this.history.resource;
     const most = Math.max(1, ...shown.map((name) => this.history.most(name, this.from)), ...shown.map((name) => state.quotas.get(name)?.min[resource] || 0));
     shown.forEach((quota) => root.append(this.lane(quota, { top: top(quota), width, label, x, most, resource })));
-    const starts = new Map(this.told.filter((each) => each.kind === "start").map((each) => [each.pod, each]));
+    const starts = startsByPod(this.told);
     const marks = svg("g");
     const arrows = svg("g.eviction");
     for (const each of this.told) {
@@ -109,7 +109,7 @@ export class Story {
       if (!shown.includes(quota)) continue;
       const [cx, cy] = [x(each.at), top(quota) + LANE - 13];
       const title = svg("title", {}, `${clock(each.at, this.relative)} ${told(each)}`);
-      if (each.kind === "evict") arrows.append(this.eviction(each, cx, cy, starts.get(each.for), x, (name) => top(name) + LANE - 13, shown));
+      if (each.kind === "evict") arrows.append(this.eviction(each, cx, cy, startFor(each, starts), x, (name) => top(name) + LANE - 13, shown));
       else if (each.kind === "quota") marks.append(svg("path.change", { d: `M${cx},${cy - 6}l6,6l-6,6l-6,-6z` }, title));
       else marks.append(svg(each.kind === "start" ? "circle.start" : "circle.end", { cx, cy, r: each.kind === "start" ? 4 : 3, [each.kind === "start" ? "fill" : "stroke"]: fillOf(quotaIndex(each.quota), isDark()) }, title));
     }
@@ -151,7 +151,7 @@ export class Story {
     group.append(svg("path.cross", { d: `M${cx - 4.5},${cy - 4.5}l9,9m0,-9l-9,9` }));
     const quota = claim ? claim.quota || "" : claimantQuota(each.for);
     if (quota !== null && shown.includes(quota)) {
-      const to = claim && claim.at >= each.at ? x(claim.at) : cx + 12;
+      const to = claim ? x(claim.at) : cx + 12;
       const ty = y(quota) + (y(quota) > cy ? -6 : 6);
       const bend = Math.max(18, Math.abs(to - cx) / 2);
       if (quota !== (each.quota || "")) group.append(svg("path.arrow", { d: `M${cx},${cy}C${cx + bend},${cy} ${to - bend / 2},${ty} ${to},${ty}` }), svg("path.head", { d: ty < y(quota) ? `M${to},${ty + 3}l-4,-6h8z` : `M${to},${ty - 3}l-4,6h8z` }));
@@ -240,6 +240,19 @@ export class Story {
 }
 
 // The quota of a claim that has not started, from its namespace, if only one quota is in that.
+// The starts of each pod. One that is made anew under its old name starts more than once.
+export function startsByPod(told) {
+  const starts = new Map();
+  for (const each of told) if (each.kind === "start") starts.set(each.pod, [...(starts.get(each.pod) || []), each]);
+  return starts;
+}
+
+// The start that an eviction was for: the first one of its claim from then on.
+export function startFor(eviction, starts) {
+  const later = (starts.get(eviction.for) || []).filter((each) => each.at >= eviction.at);
+  return later.reduce((first, each) => (first && first.at <= each.at ? first : each), undefined);
+}
+
 function claimantQuota(pod) {
   if (!pod) return null;
   const row = [...state.waiting.values()].find((each) => each.pod === pod);

@@ -22,6 +22,9 @@ def text_map(values: Mapping[str, Any] | None, manifest: Manifest, field: str) -
     """The map with text values; an unquoted `true` or number is read as it was written."""
     found = {}
     for key, value in (values or {}).items():
+        if type(value) is str:
+            found[key] = value
+            continue
         if isinstance(value, dict | list):
             manifest.refuse(f"{field}[{key}]", "must be text")
             continue

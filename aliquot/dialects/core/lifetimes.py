@@ -10,8 +10,8 @@ from aliquot.dialects.core.pod_templates import PodTemplateView, template_views
 from aliquot.dialects.core.times import duration, timestamp
 
 EXPECTED_DURATION = "aliquot.dev/expected-duration"
-_DEFAULT_GRACE_PERIOD = 30
-"""Seconds: the API server's default of spec.terminationGracePeriodSeconds."""
+_DEFAULT_GRACE_PERIOD = 30 * 10**9
+"""The API server's default of spec.terminationGracePeriodSeconds, in nanoseconds."""
 _ENDLESS_OWNERS = {
     *("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"),
     "CloneSet",
@@ -35,6 +35,8 @@ def expected_duration(manifest: Manifest, spec: PodSpec) -> int | None:
 
     Its activeDeadlineSeconds, or the annotation `aliquot.dev/expected-duration`: the shorter.
     """
+    if spec.active_deadline_seconds is None and not manifest.metadata.annotations:
+        return None  # as of most pods, of which there are many
     return _expected_duration(manifest, PodTemplateView("", manifest.metadata, spec))
 
 
@@ -64,8 +66,9 @@ def grace_period(manifest: Manifest, spec: PodSpec) -> int:
     stated = manifest.metadata.deletion_grace_period_seconds
     if stated is None:
         stated = spec.termination_grace_period_seconds
-    seconds = _DEFAULT_GRACE_PERIOD if stated is None else max(stated, 0)
-    return _duration(seconds, manifest, "metadata.deletionGracePeriodSeconds")
+    if stated is None:
+        return _DEFAULT_GRACE_PERIOD
+    return _duration(max(stated, 0), manifest, "metadata.deletionGracePeriodSeconds")
 
 
 def start_time(manifest: Manifest, status: PodStatus) -> int | None:

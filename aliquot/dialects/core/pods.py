@@ -45,6 +45,8 @@ from aliquot.engine import (
 )
 
 _EFFECTS = {"", "NoSchedule", "PreferNoSchedule", "NoExecute"}
+DEFAULT_SCHEDULER = "default-scheduler"
+"""The scheduler of a pod that names none."""
 FINISHED = {"Succeeded", "Failed"}
 """The phases of pods that have ended."""
 

@@ -87,7 +87,8 @@ def of_tensor_fusion(
         if to_text(annotations.get(key))
     }
     size = next((each for each in sizes.values() if each >= _FEWEST), None)
-    name = to_text(annotations.get(_KEY)).partition("/")[2].replace("/", "-")
+    key = to_text(annotations.get(_KEY))  # TensorFusion's webhook writes namespace/name
+    name = (key.partition("/")[2] or key).replace("/", "-")
     name = name or to_text((metadata.labels or {}).get(_WORKLOAD)) or _owner(metadata)
     if size is None or not name:
         if manifest.kind == "Pod" and to_text(annotations.get(_DESIRED)) != "1":

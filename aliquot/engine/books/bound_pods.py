@@ -9,6 +9,7 @@ contiguous. Terminating pods are not here but in `leaving`.
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from aliquot.engine.books.kin import Kin
 from aliquot.engine.books.ledger import Entry
 from aliquot.engine.books.quota_tree import QuotaTree
 from aliquot.engine.books.ranking import Owners, Ranking
-from aliquot.engine.columns import Columns, Resources, Slots
+from aliquot.engine.columns import Columns, Resources, Slots, Vector, distinct
 from aliquot.engine.model.gang import units
 from aliquot.engine.model.importance import Natural, Order, OrderKey
 from aliquot.engine.model.pod import Pod, Shape
@@ -77,8 +78,9 @@ class BoundPods:
         self._guaranteed: tuple[int, ...] = ()
         """The resources that some quota's min names, as the keys were computed."""
         self._in_quota: dict[int, dict[str, None]] = {}
-        self._ranked: dict[int, list[str]] = {}
-        self._ranked_slots: dict[int, Column] = {}
+        self._on_node: dict[int, dict[int, None]] = {}
+        """The slots of the pods on each node."""
+        self._ranked: dict[int, Column] = {}
         self._starts: dict[int, Column] = {}
         """Of quotas with gangs: for each place in `_ranked`, where its unit begins."""
         self._rankings: dict[int, Ranking] = {}
@@ -101,20 +103,9 @@ class BoundPods:
         quota = entry.path[0]
         self.room.fill(slot, entry.booking.room)
         self.charge.fill(slot, entry.booking.charge)
-        known = (pod.priority, pod.created, pod.started, pod.preemptible, end_of(pod))
-        namespace = self.namespace_slots.join(pod.namespace)
-        gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
-        needed, kin = self._is_needed(pod), self.kins.join(pod)
-        shape = self._shape_numbers.setdefault(pod.shape, len(self.shapes))
-        if shape == len(self.shapes):
-            self.shapes.append(pod.shape)
-        facts = (entry.node, quota, *known, namespace, gang, needed, kin, shape)
-        self._facts.data[:, slot] = facts
+        self._facts.data[:, slot] = self._join(pod, entry, slot)
         if (gpu := entry.booking.gpu) is not None and gpu.devices:
             self.cards.add(slot, self._card_numbers(gpu.devices), gpu.amounts)
-        self._pods[pod.uid] = pod
-        self._keys[pod.uid] = self.key_for(pod, entry)
-        self._in_quota.setdefault(quota, {})[pod.uid] = None
         if quota in self._rankings:
             self._rankings[quota].add(pod.uid)
         if self._ranking_of_all is not None:
@@ -123,9 +114,46 @@ class BoundPods:
         if ranked is not None and (quota in self._starts or self._gangs.of(pod) is not None):
             self._drop_ranking(quota)
         elif ranked is not None:
-            at = bisect_left(ranked, self._place(pod.uid), key=self._place)
-            self._ranked[quota] = [*ranked[:at], pod.uid, *ranked[at:]]
-            self._ranked_slots[quota] = np.insert(self._ranked_slots[quota], at, slot)
+            at = bisect_left(ranked, self._place(slot), key=self._place)
+            self._ranked[quota] = np.insert(ranked, at, slot)
+
+    def load(self, pods: Iterable[Pod], entries: Mapping[str, Entry]) -> None:
+        """Add bound pods that are not here and hold no cards, many at once: see `pod_load`.
+
+        The lists of their quotas are made anew when they are next read.
+        """
+        slots, facts, quotas = list[int](), list[tuple[int, ...]](), dict[int, None]()
+        rooms, charges = dict[Vector, list[int]](), dict[Vector, list[int]]()
+        for pod in pods:
+            entry, slot = entries[pod.uid], self.slots.take(pod.uid)
+            slots.append(slot)
+            facts.append(self._join(pod, entry, slot))
+            rooms.setdefault(entry.booking.room, []).append(slot)
+            charges.setdefault(entry.booking.charge, []).append(slot)
+            quotas[entry.path[0]] = None
+        if facts:
+            self._facts.data[:, slots] = np.array(facts, dtype=np.int64).T
+            self._ranking_of_all = None
+        self.room.fill_all(rooms)
+        self.charge.fill_all(charges)
+        for quota in quotas:
+            self._drop_ranking(quota)
+            self._rankings.pop(quota, None)
+
+    def _join(self, pod: Pod, entry: Entry, slot: int) -> tuple[int, ...]:
+        """Enter a pod in all lists that need no ranking; its facts, for its slot."""
+        self._pods[pod.uid] = pod
+        self._keys[pod.uid] = self.key_for(pod, entry)
+        self._in_quota.setdefault(entry.path[0], {})[pod.uid] = None
+        self._on_node.setdefault(entry.node, {})[slot] = None
+        known = (pod.priority, pod.created, pod.started, pod.preemptible, end_of(pod))
+        namespace = self.namespace_slots.join(pod.namespace)
+        gang = _EMPTY if pod.gang is None else self.gang_slots.join(pod.gang)
+        needed, kin = self._is_needed(pod), self.kins.join(pod)
+        shape = self._shape_numbers.setdefault(pod.shape, len(self.shapes))
+        if shape == len(self.shapes):
+            self.shapes.append(pod.shape)
+        return (entry.node, entry.path[0], *known, namespace, gang, needed, kin, shape)
 
     def remove(self, uid: str) -> None:
         """Remove a pod that is gone or terminating; does nothing if it is not here."""
@@ -136,10 +164,9 @@ class BoundPods:
                 self._drop_ranking(quota)
             elif quota in self._ranked:
                 ranked = self._ranked[quota]
-                at = bisect_left(ranked, self._place(uid), key=self._place)
-                assert ranked[at] == uid, "no two pods have one place"
-                self._ranked[quota] = [*ranked[:at], *ranked[at + 1 :]]
-                self._ranked_slots[quota] = np.delete(self._ranked_slots[quota], at)
+                at = bisect_left(ranked, self._place(slot), key=self._place)
+                assert ranked[at] == slot, "no two pods have one place"
+                self._ranked[quota] = np.delete(ranked, at)
             if quota in self._rankings:
                 self._rankings[quota].remove(uid)
             if self._ranking_of_all is not None:
@@ -150,6 +177,7 @@ class BoundPods:
             if pod.gang is not None:
                 self.gang_slots.leave(pod.gang)
             del self._in_quota[quota][uid], self._keys[uid], self._pods[uid]
+            del self._on_node[int(self.node[slot])][slot]
             self._facts.data[:, slot] = _EMPTY
             self.cards.remove(slot)
             self.slots.drop(uid)
@@ -161,37 +189,64 @@ class BoundPods:
             return None
         return int(self.quota[self.slots[uid]]), pod.priority, pod.preemptible
 
+    def on_node(self, node: int) -> Column:
+        """The slots of the pods on a node, in order."""
+        return np.array(sorted(self._on_node.get(node, ())), dtype=np.int64)
+
+    def has_lower(self, quota: int, priority: int) -> bool:
+        """Has a quota a pod of lower priority than this?"""
+        return bool(((self.quota == quota) & (self.priority < priority)).any())
+
     def ranked(self, quota: int) -> list[str]:
-        """The uids of a quota's pods, the most important first; a new list when that changes.
+        """The uids of a quota's pods, the most important first."""
+        names = self.slots.names
+        return [str(names[slot]) for slot in self.ranked_slots(quota).tolist()]
+
+    def ranked_slots(self, quota: int) -> Column:
+        """The same pods by slot, as an array that is never changed: there is a new one then.
 
         Pods that are not preemptible come before all others: they live within min.
         """
         found = self._ranked.get(quota)
         if found is None:
-            found, slots = self._in_order(self._in_quota.get(quota, {}))
-            named = [found[at] for at in np.flatnonzero(self.gang[slots] != _EMPTY).tolist()]
-            if any(self._gangs.of(self._pods[uid]) is not None for uid in named):
+            found, pods, names = self._in_order(quota), self._pods, self.slots.names
+            of_gangs = found[self.gang.take(found) != _EMPTY].tolist()
+            if any(self._gangs.of(pods[str(names[slot])]) is not None for slot in of_gangs):
                 found = self._rank_by_unit(quota, found)
-                slots = np.array(self.slots.of(found), dtype=np.int64)
-            self._ranked[quota], self._ranked_slots[quota] = found, slots
+            self._ranked[quota] = found
         return found
 
-    def _in_order(self, pods: Iterable[str]) -> tuple[list[str], Column]:
-        """These pods in the order of `_place`, and their slots: without a call for each pod."""
-        found = sorted(pods, key=self._keys.__getitem__)
-        slots = np.array(self.slots.of(found), dtype=np.int64)
+    def _in_order(self, quota: int) -> Column:
+        """The pods of a quota, by slot, in the order of `_place`: without a call for each pod."""
+        if self._order.by_age:
+            slots = np.flatnonzero(self.quota == quota)
+            preemptible = self._facts.data[_PREEMPTIBLE].take(slots) > 0
+            facts = self.created.take(slots), -self.priority.take(slots), preemptible
+            order = np.lexsort(facts)
+            slots = slots[order]
+            self._order_equals(slots, [fact[order] for fact in facts])
+            return slots
+        names = sorted(self._in_quota.get(quota, {}), key=self._keys.__getitem__)
+        slots = np.array(self.slots.of(names), dtype=np.int64)
         preemptible = self._facts.data[_PREEMPTIBLE].take(slots) > 0
-        if preemptible.all():
-            return found, slots
-        order = np.argsort(preemptible, kind="stable")
-        return [found[at] for at in order.tolist()], slots[order]
+        return slots if preemptible.all() else slots[np.argsort(preemptible, kind="stable")]
 
-    def ranked_slots(self, quota: int) -> Column:
-        """The same pods as `ranked`, by slot."""
-        self.ranked(quota)
-        return self._ranked_slots[quota]
+    def _order_equals(self, slots: Column, facts: list[NDArray[Any]]) -> None:
+        """Order the pods that are equal in all these facts by their keys, in place."""
+        equal = np.ones(max(len(slots) - 1, 0), dtype=bool)
+        for fact in facts:
+            equal &= fact[1:] == fact[:-1]
+        names, begin = self.slots.names, 0
+        ends = np.flatnonzero(np.append(~equal, True)) + 1
+        for end in ends.tolist() if equal.any() else ():
+            if end > begin + 1:
+                alike = slots[begin:end].tolist()
+                alike.sort(key=lambda slot: self._keys[str(names[slot])])
+                slots[begin:end] = alike
+            begin = end
 
-    def _place(self, uid: str) -> tuple[bool, OrderKey]:
+    def _place(self, slot: int) -> tuple[bool, OrderKey]:
+        uid = str(self.slots.names[slot])
         return self._pods[uid].preemptible, self._keys[uid]
 
     def by_importance(self, quota: int) -> Column:
@@ -203,7 +258,7 @@ class BoundPods:
         return found.slots
 
     def unit_start(self, quota: int, at: int) -> int:
-        """Where in `ranked` the unit begins that contains this place."""
+        """Where in `ranked_slots` the unit begins that contains this place."""
         starts = self._starts.get(quota)
         return at if starts is None or at >= len(starts) else int(starts[at])
 
@@ -215,23 +270,23 @@ class BoundPods:
 
     def _drop_ranking(self, quota: int) -> None:
         self._ranked.pop(quota, None)
-        self._ranked_slots.pop(quota, None)
         self._starts.pop(quota, None)
 
-    def _rank_by_unit(self, quota: int, ranked: list[str]) -> list[str]:
+    def _rank_by_unit(self, quota: int, ranked: Column) -> Column:
         found: list[str] = []
         starts: list[int] = []
-        for unit in units([self._pods[uid] for uid in ranked], self._gangs.of):
+        pods = [self._pods[str(self.slots.names[slot])] for slot in ranked.tolist()]
+        for unit in units(pods, self._gangs.of):
             starts += [len(found)] * len(unit.pods)
             found += [pod.uid for pod in unit.pods]
         self._starts[quota] = np.array(starts, dtype=np.int64)
-        return found
+        return np.array(self.slots.of(found), dtype=np.int64)
 
     def least_important(self, mask: NDArray[np.bool_], most: int) -> list[int]:
         """At most `most` of these pods, by slot: of the lowest priorities, the youngest."""
         found: list[int] = []
         slots = np.flatnonzero(mask)
-        for level in np.unique(self.priority[slots]):
+        for level in distinct(self.priority[slots]).tolist():
             here = slots[self.priority[slots] == level]
             wanted = most - len(found)
             found += self._youngest(here, wanted)

@@ -19,6 +19,7 @@ class Log(Generic[T]):
         self._cursors: list[Cursor[T]] = []
         self._deciding: list[Cursor[T]] = []
         self.append = self._entries.append
+        self.extend = self._entries.extend
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -72,9 +73,9 @@ class Cursor(Generic[T]):
 
     def read(self) -> list[T]:
         """What was appended since it last read."""
-        unread = self._entries[self.position :]
-        self.position = len(self._entries)
-        return unread
+        entries, position = self._entries, self.position
+        self.position = len(entries)
+        return entries[position:]
 
 
 class Freed(NamedTuple):

@@ -11,7 +11,7 @@ Each operation is atomic and may be repeated without harm. Bookings can be tried
 from `speculate` to `settle` is taken back, unless it is kept (see `State.speculating`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, Protocol
@@ -184,11 +184,11 @@ class Ledger:
     def assume(self, uid: str, booking: Booking) -> None:
         """Book a decision to bind, before the cluster confirms it."""
         entry = self.entries.get(uid)
-        if entry is not None and entry.stage >= Stage.ASSUMED:
-            if entry.booking != booking:
-                raise LedgerError(f"pod {uid} is already booked on {entry.booking.node}")
-            return
-        self._put(uid, booking, Stage.ASSUMED)
+        if entry is None or entry.stage < Stage.ASSUMED:
+            if entry is None or not self._start(uid, entry, booking):
+                self._put(uid, booking, Stage.ASSUMED)
+        elif entry.booking != booking:
+            raise LedgerError(f"pod {uid} is already booked on {entry.booking.node}")
 
     def commit(self, uid: str, booking: Booking) -> None:
         """Book what the cluster says; it replaces whatever was assumed."""
@@ -197,6 +197,33 @@ class Ledger:
             entry.stage = Stage.COMMITTED
         else:
             self._book(uid, booking, Stage.COMMITTED)
+
+    def load(self, bookings: Mapping[str, Booking]) -> None:
+        """Commit bookings on nodes, of pods that have none, many at once: see `pod_load`.
+
+        The columns are added to once for all bookings alike, and each change is reported once.
+        """
+        assert not self._speculations, "what is tried is taken back one by one"
+        charges, rooms = dict[Vector, list[int]](), dict[Vector, list[int]]()
+        quotas, nodes = dict[int, None](), dict[int, None]()
+        for uid, booking in bookings.items():
+            assert booking.node is not None
+            path, node = self._tree.path(booking.quota), self._nodes.take(booking.node)
+            self.entries[uid] = Entry(booking, Stage.COMMITTED, node, path)
+            self.by_quota.setdefault(booking.quota, {})[uid] = None
+            self.by_node.setdefault(node, {})[uid] = None
+            charges.setdefault(booking.charge, []).extend(path)
+            rooms.setdefault(booking.room, []).append(node)
+            quotas[path[0]] = nodes[node] = None
+            for tally in self.tallies:
+                tally.post(booking, +1)
+            for node_tally in self.node_tallies:
+                node_tally.post(booking, +1, False)
+        self.used.add_all(charges)
+        self.taken.add_all(rooms)
+        self._changes.requests.extend(quotas)
+        self._changes.usage.extend(quotas)
+        self._changes.nodes.extend(nodes)
 
     def change(self, uid: str, booking: Booking) -> None:
         """Book a pod anew that has changed, at the stage that it is in."""
@@ -285,7 +312,7 @@ class Ledger:
         if self._speculations:
             self._speculations[-1].before.setdefault(uid, old)
         if old is not None and old.node == NOWHERE and old.booking.quota == booking.quota:
-            del self.entries[uid]  # the common case: a waiting pod finds its node
+            del self.entries[uid]
             self._post(old, -1)
             if old.booking.charge != booking.charge or old.path != path:
                 self._note_request(path[0])
@@ -294,6 +321,33 @@ class Ledger:
             self.by_quota.setdefault(booking.quota, {})[uid] = None
             self._note_request(path[0])
         self._enter(uid, Entry(booking, stage, node, path))
+
+    def _start(self, uid: str, old: Entry, booking: Booking) -> bool:
+        """Assume a pod that waits, while what its quotas are charged stays; False if it does not.
+
+        The same as to take the one booking back and to enter the other, in one step: most bookings
+        that are decided are this.
+        """
+        before, path, charge = old.booking, old.path, booking.charge
+        if old.stage is not Stage.WAITING or booking.node is None:
+            return False
+        if before.charge != charge or before.quota != booking.quota:
+            return False
+        if path != self._tree.path(booking.quota):
+            return False
+        node = self._nodes.take(booking.node)
+        if self._speculations:
+            self._speculations[-1].before.setdefault(uid, old)
+        entry = self.entries[uid] = Entry(booking, Stage.ASSUMED, node, path)
+        self._on_node(node)[uid] = None
+        for tally in self.tallies:
+            tally.post(booking, +1)
+        self._note_usage(path[0])
+        if not self.wanted.move(self.used, path, charge):
+            for slot in path:
+                self._refold(self.wanted, slot, charge)
+        self._take_room(entry, +1)
+        return True
 
     def _remove(self, uid: str) -> None:
         entry = self.entries.pop(uid, None)
@@ -310,7 +364,7 @@ class Ledger:
     def _enter(self, uid: str, entry: Entry) -> None:
         self.entries[uid] = entry
         if entry.node != NOWHERE:
-            self.by_node.setdefault(entry.node, {})[uid] = None
+            self._on_node(entry.node)[uid] = None
             if entry.stage is Stage.HELD:
                 self.holding[uid] = None
                 self.holding_in.setdefault(entry.booking.quota, {})[uid] = None
@@ -329,14 +383,26 @@ class Ledger:
                 self._refold(charged, slot, booking.charge)
         if entry.node == NOWHERE:
             return
-        for node_tally in self.node_tallies:
-            node_tally.post(booking, sign, entry.stage is Stage.HELD)
-        if not self.taken.add(entry.node, booking.room, sign):
-            self._refold(self.taken, entry.node, booking.room)
-        self._note_node(entry.node)
+        self._take_room(entry, sign)
         if sign < 0:
             self.releases += 1
             self._report_freed(entry)
+
+    def _take_room(self, entry: Entry, sign: int) -> None:
+        """Count a booking on its node (sign +1), or stop counting it (-1)."""
+        booking, node = entry.booking, entry.node
+        for tally in self.node_tallies:
+            tally.post(booking, sign, entry.stage is Stage.HELD)
+        if not self.taken.add(node, booking.room, sign):
+            self._refold(self.taken, node, booking.room)
+        self._note_node(node)
+
+    def _on_node(self, node: int) -> dict[str, None]:
+        """The pods that are booked on a node."""
+        found = self.by_node.get(node)
+        if found is None:
+            found = self.by_node[node] = {}
+        return found
 
     def _report_freed(self, entry: Entry) -> None:
         """Report as freed what this entry held."""

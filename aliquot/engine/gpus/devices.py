@@ -34,8 +34,6 @@ class Devices:
         """Grows with every device that is added, changed or removed."""
         self._nodes = nodes
         self._nodes_version = -1
-        self._compact_nodes = placement != "LowLoadFirst"
-        self._compact_cards = placement == "CompactFirst"
         self._on: dict[str, dict[str, None]] = {}
         """The devices of each node, by name."""
         self._ordered: dict[str, list[Device]] = {}
@@ -46,7 +44,7 @@ class Devices:
         """Numbers of cards that were forgotten."""
         self._removed: dict[str, GpuAmount] = {}
         """The capacity of removed devices: pods may still be booked on them."""
-        self._cards = Cards()
+        self._cards = Cards(placement)
         self._moved: dict[str, None] = {}
         """The nodes whose cards are to be laid out anew."""
 
@@ -63,7 +61,7 @@ class Devices:
             self._on[old.node].pop(device.name)
         self.known[device.name] = device
         self._on.setdefault(device.node, {})[device.name] = None
-        card.capacity = device.capacity
+        card.resize(device.capacity)
         card.use(device.used_elsewhere, +1)
         if old is not None and replace(old, used_elsewhere=device.used_elsewhere) == device:
             self._cards.write(card)
@@ -83,7 +81,7 @@ class Devices:
         self._removed[name] = device.capacity
         card = self._used[name]
         card.use(device.used_elsewhere, -1)
-        card.capacity = NO_GPU_AMOUNT
+        card.resize(NO_GPU_AMOUNT)
         self._on[device.node].pop(name)
         self._moved[device.node] = None
         self._mark_changed([device.node])
@@ -112,11 +110,12 @@ class Devices:
     def post(self, taken: Taken, sign: int) -> None:
         """Count what a pod takes (sign +1), or stop counting it (-1)."""
         for name, amount in zip(taken.devices, taken.amounts, strict=True):
-            card = self._card(name)
+            card = self._used.get(name) or self._card(name)
             card.use(amount, sign)
             card.pods += sign
             self._cards.write(card)
-            self._forget(name, card)
+            if sign < 0:
+                self._forget(name, card)
 
     def post_leaving(self, taken: Taken, sign: int) -> None:
         """Count what a terminating pod will free (sign +1), or stop counting it (-1)."""
@@ -131,7 +130,7 @@ class Devices:
     def cards(self) -> Cards:
         """The cards of all nodes in columns, as they are now."""
         nodes, cards = self._nodes, self._cards
-        is_current = self._nodes_version == nodes.version and cards.nodes == len(nodes.slots)
+        is_current = self._nodes_version == nodes.version and cards.nodes == len(nodes.slots.names)
         if self._moved or not is_current:
             self._lay_out()
         return cards
@@ -241,9 +240,7 @@ class Devices:
 
     def points(self, ask: GpuAsk, slots: Slots = None) -> Column:
         """The score of each of these nodes for such a pod, where it fits."""
-        if self._compact_nodes:
-            return self.cards.mean_load(ask, slots, rounded_up=False)
-        return MOST_POINTS - self.cards.mean_load(ask, slots, rounded_up=True)
+        return self.cards.node_points(ask, slots)
 
     def choose(
         self, ask: GpuAsk, node: str, card_points: Column | None = None
@@ -256,9 +253,9 @@ class Devices:
             return None
         slot = self._nodes.slots[node]
         fits = self.cards.fit(ask, slot)
-        load, names = self._cards.load(slot), self._cards.names(slot)
+        names = self._cards.names(slot)
         if card_points is None:
-            card_points = load if self._compact_cards else MOST_POINTS - load
+            card_points = self._cards.points(slot)
         points = np.where(fits, card_points, -1)
         if ask.count == 1:
             best = int(points.argmax())

@@ -39,7 +39,7 @@ class Usage(NamedTuple):
         return (*self.requests, *self.limits, self.workers)
 
 
-NOT_USED = Usage()
+_NO_FIGURES = (0, 0, 0, 0, 0)
 
 
 class DeviceRequest(NamedTuple):
@@ -88,7 +88,10 @@ class GpuQuotas:
 
     def __init__(self) -> None:
         self.known: dict[str, GpuQuota] = {}
-        self.used: dict[str, Usage] = {}
+        self._totals: dict[str, tuple[int | None, ...]] = {}
+        """The bounds on all pods of each namespace together."""
+        self._figures: dict[str, list[int]] = {}
+        """What they use together, as `Usage.figures` are."""
         self.version = 0
         """Grows with every change of a GPU quota."""
 
@@ -96,17 +99,39 @@ class GpuQuotas:
         """Add or replace the GPU quota of a namespace."""
         self.version += 1
         self.known[quota.namespace] = quota
+        self._totals[quota.namespace] = quota.totals
 
     def remove(self, namespace: str) -> None:
         """Remove the GPU quota of a namespace."""
         self.version += 1
         self.known.pop(namespace, None)
+        self._totals.pop(namespace, None)
+
+    @property
+    def used(self) -> dict[str, Usage]:
+        """What the pods of each namespace use, where they use anything."""
+        return {
+            namespace: Usage(GpuAmount(*figures[:2]), GpuAmount(*figures[2:4]), figures[4])
+            for namespace, figures in self._figures.items()
+        }
+
+    def set_used(self, namespace: str, used: Usage) -> None:
+        """Take what the pods of a namespace use from elsewhere, not from bookings."""
+        self._figures[namespace] = [*used.figures]
 
     def post(self, namespace: str, taken: Taken, sign: int) -> None:
         """Count what a pod takes (sign +1), or stop counting it (-1)."""
-        after = self.used[namespace] = self.used.get(namespace, NOT_USED).plus(taken, sign)
-        if not any((*after.requests, *after.limits, after.workers)):
-            del self.used[namespace]
+        figures = self._figures.get(namespace)
+        if figures is None:
+            figures = self._figures[namespace] = [*_NO_FIGURES]
+        _, _, (tflops, vram), (most_tflops, most_vram) = taken
+        figures[0] += sign * tflops
+        figures[1] += sign * vram
+        figures[2] += sign * most_tflops
+        figures[3] += sign * most_vram
+        figures[4] += sign
+        if not any(figures):
+            del self._figures[namespace]
 
     def check(
         self, namespace: str, requests: Iterable[DeviceRequest], pods: int | None = None
@@ -124,8 +149,8 @@ class GpuQuotas:
             return True
         if quota.bounds_single and any(any(above_single(quota, each)) for each in requests):
             return False
-        used = self.used.get(namespace, NOT_USED).figures
-        for most, has, wants in zip(quota.totals, used, _asked(requests, pods), strict=True):
+        bounds, used = self._totals[namespace], self._figures.get(namespace, _NO_FIGURES)
+        for most, has, wants in zip(bounds, used, _asked(requests, pods), strict=True):
             if most is not None and has + wants > most:
                 return False
         return True
@@ -148,7 +173,7 @@ class GpuQuotas:
         self, quota: GpuQuota, requests: list[DeviceRequest], pods: int
     ) -> list[Exceeded | None]:
         """The bounds on all pods, exceeded or not, as `Usage.figures` are; None: no bound."""
-        used = self.used.get(quota.namespace, NOT_USED).figures
+        used = self._figures.get(quota.namespace, _NO_FIGURES)
         rows = zip(_TOTALS, quota.totals, used, _asked(requests, pods), strict=True)
         return [
             None if most is None else Exceeded(quota.namespace, bound, wants, most, has, unit)
@@ -158,12 +183,13 @@ class GpuQuotas:
 
 def _asked(requests: list[DeviceRequest], pods: int) -> tuple[int, ...]:
     """What pods with these requests ask for together, as `Usage.figures` are."""
-    total, most = [0, 0], [0, 0]
+    tflops = vram = most_tflops = most_vram = 0
     for request, limit, devices in requests:
-        for i in (0, 1):
-            total[i] += request[i] * devices
-            most[i] += limit[i] * devices
-    return (*total, *most, pods)
+        tflops += request[0] * devices
+        vram += request[1] * devices
+        most_tflops += limit[0] * devices
+        most_vram += limit[1] * devices
+    return tflops, vram, most_tflops, most_vram, pods
 
 
 def above_single(quota: GpuQuota, pod_request: DeviceRequest) -> Iterator[Exceeded]:

@@ -38,6 +38,43 @@ Assume = Callable[[Claim], Refusal | None]
 """Assumes a claim, or says why not."""
 
 
+class StartsByQuota:
+    """The claims that have started in each quota, and how many there are of each priority.
+
+    What has started is sorted when it is asked for: while no claim is refused, nothing asks.
+    """
+
+    def __init__(self) -> None:
+        self._unsorted: list[Claim] = []
+        self._claims: dict[str, dict[str, Claim]] = {}
+        self._priorities: dict[str, Counter[int]] = {}
+        self.add = self._unsorted.append
+
+    def claims(self) -> dict[str, dict[str, Claim]]:
+        """The claims by uid, in the order of their starts, of each quota that has some."""
+        for claim in self._unsorted:
+            quota = str(claim.quota)
+            self._claims.setdefault(quota, {})[claim.uid] = claim
+            self._priorities.setdefault(quota, Counter())[claim.priority] += 1
+        self._unsorted.clear()
+        return self._claims
+
+    def remove(self, claim: Claim) -> None:
+        """The claim's start was handed out, or taken back."""
+        claims, quota = self.claims(), str(claim.quota)
+        del claims[quota][claim.uid]
+        self._priorities[quota][claim.priority] -= 1
+        if not claims[quota]:
+            del claims[quota], self._priorities[quota]
+
+    def has_less_important(self, claim: Claim) -> bool:
+        """Has a claim of lower priority started in this one's quota?"""
+        started = self._priorities.get(str(claim.quota)) if self.claims() else None
+        return started is not None and any(
+            number and each < claim.priority for each, number in started.items()
+        )
+
+
 class FreshStarts:
     """The claims that have started in this cycle, and those whose start was withdrawn."""
 
@@ -46,10 +83,9 @@ class FreshStarts:
         self._turns = policy.turns
         self._started: dict[str, Claim] = {}
         """By uid, in the order of their starts."""
-        self._by_quota: dict[str, dict[str, Claim]] = {}
-        """The same by quota, of quotas in which a claim has started."""
-        self._priorities: dict[str, Counter[int]] = {}
-        """How many there are of each priority, by quota."""
+        self._by_quota = StartsByQuota()
+        """The same by quota."""
+        self._counts = state.placement.rule_sets.counts
         self._withdrawn: Counter[str] = Counter()
         self._starts = 0
         self._refused: dict[Lane, int] = {}
@@ -62,6 +98,8 @@ class FreshStarts:
         """Are victims searched among the starts that are not handed out?"""
         self._searched = 0
         """How many starts there were when claims were last woken to search among them."""
+        self.shown = 0
+        """How often starts were put among the bound pods."""
         self._numbers: dict[str, int] = {}
         """How many starts there were before each."""
         self._dependent: dict[str, tuple[Claim, frozenset[Selection]]] = {}
@@ -105,8 +143,9 @@ class FreshStarts:
         untried: dict[str | None, int] = {}
         for claim in self._state.waiting.untried():
             untried[claim.quota] = max(claim.priority, untried.get(claim.quota, claim.priority))
-        for quota in [each for each in self._by_quota if not self._turns.borrows(each)]:
-            for claim in list(self._by_quota[quota].values()):
+        by_quota = self._by_quota.claims()
+        for quota in [each for each in by_quota if not self._turns.borrows(each)]:
+            for claim in list(by_quota[quota].values()):
                 if claim.priority >= untried.get(quota, claim.priority):
                     self._forget(claim)
         return {uid for each in self._started.values() for uid in each.uids()}
@@ -114,8 +153,7 @@ class FreshStarts:
     def hand_out(self) -> None:
         """All claims were tried: what has started is handed out."""
         self._started.clear()
-        self._by_quota.clear()
-        self._priorities.clear()
+        self._by_quota = StartsByQuota()
         self._withdrawn.clear()
         self._refused.clear()
         self._searched, self._searched_among = self._starts, False
@@ -127,15 +165,14 @@ class FreshStarts:
 
     def note(self, claim: Claim) -> None:
         """A claim has started."""
-        if self._turns is not None and self._state.placement.rule_sets.counts.active:
+        if self._counts.active and self._turns is not None:
             self._numbers[claim.uid] = self._starts
             needed = self._needs(claim)
             if needed:
                 self._dependent[claim.uid] = claim, needed
         if claim.quota is not None:
             self._started[claim.uid] = claim
-            self._by_quota.setdefault(claim.quota, {})[claim.uid] = claim
-            self._priorities.setdefault(claim.quota, Counter())[claim.priority] += 1
+            self._by_quota.add(claim)
             self._starts += 1
 
     def _needs(self, claim: Claim) -> frozenset[Selection]:
@@ -184,6 +221,7 @@ class FreshStarts:
         return found
 
     def _show(self) -> None:
+        self.shown += 1
         for uid in (uid for each in self._started.values() for uid in each.uids()):
             if uid not in self._shown and uid not in self._needed_by_others:
                 self._shown[uid] = None
@@ -233,12 +271,8 @@ class FreshStarts:
         self._dependent.pop(claim.uid, None)
         if claim.quota is None:
             return
-        quota = claim.quota
         del self._started[claim.uid]
-        del self._by_quota[quota][claim.uid]
-        self._priorities[quota][claim.priority] -= 1
-        if not self._by_quota[quota]:
-            del self._by_quota[quota], self._priorities[quota]
+        self._by_quota.remove(claim)
 
     def _starts_in_the_way(self, claim: Claim, assume: Assume) -> list[Claim]:
         """The last starts without which the claim could start; none if that is not enough."""
@@ -280,7 +314,7 @@ class FreshStarts:
     def _may_go(self, claim: Claim, dependents: list[Claim]) -> bool:
         """May these starts go with what the claim takes back? Those without a quota may."""
         of_quotas = [each for each in dependents if each.quota is not None]
-        return len(list(self._taken_back(claim, of_quotas))) == len(of_quotas)
+        return not of_quotas or len(list(self._taken_back(claim, of_quotas))) == len(of_quotas)
 
     def _may_replace(self, claim: Claim, starts: list[Claim]) -> bool:
         """May the claim take the place of those of these starts that are of its own quota?"""
@@ -307,17 +341,14 @@ class FreshStarts:
         if claim.quota is None or claim.parts:
             return False
         assert self._turns is not None
-        others = self._by_quota.keys() - {claim.quota}
-        return self._comes_before_own(claim) or bool(
+        others = self._by_quota.claims().keys() - {claim.quota}
+        return self.comes_before_own(claim) or bool(
             others and self._turns.takes_back_from(claim, sorted(others))
         )
 
-    def _comes_before_own(self, claim: Claim) -> bool:
+    def comes_before_own(self, claim: Claim) -> bool:
         """Has a claim of lower priority started in its quota?"""
-        started = self._priorities.get(str(claim.quota))
-        return started is not None and any(
-            number and each < claim.priority for each, number in started.items()
-        )
+        return self._by_quota.has_less_important(claim)
 
     def _candidates(self, claim: Claim) -> list[Claim]:
         """The starts that the claim would take back, the last first."""
@@ -334,9 +365,9 @@ class FreshStarts:
         Those of quotas from which it reclaims, and those of lower priority in its own quota.
         """
         assert self._turns is not None
-        quotas = self._by_quota.keys() - {str(claim.quota)}
+        quotas = self._by_quota.claims().keys() - {str(claim.quota)}
         taken_back = self._turns.takes_back_from(claim, sorted(quotas)) if quotas else set()
-        if not taken_back and not self._comes_before_own(claim):
+        if not taken_back and not self.comes_before_own(claim):
             return
         for each in starts:
             if (

@@ -291,6 +291,15 @@ class Nominations:
         nodes = (entries[uid].booking.node for uid in claim.uids() if uid in holding)
         return [node for node in nodes if node is not None]
 
+    def vacated(self, claim: Claim, nodes: list[str]) -> list[str]:
+        """Of these nodes, which were nominated for a claim, those that it was not placed on."""
+        entries = self._state.ledger.entries
+        for pod in claim.pods if nodes else ():
+            node = entries[pod.uid].booking.node
+            if node in nodes:
+                nodes.remove(node)
+        return nodes
+
     def displace(self, claim: Claim, held: list[str], vacated: list[str]) -> None:
         """Drop the `held` nominations for which the claim has left no room or right.
 

@@ -58,6 +58,11 @@ class Patience:
         known = before.victims if before is not None else {}
         self._deferred[claim.uid] = _Deferred(due, known | booked)
 
+    def note_evicted(self, uid: str) -> None:
+        """A pod was evicted for another reason than its claim: it is not let run again."""
+        for deferred in self._deferred.values():
+            deferred.victims.pop(uid, None)
+
     def words(self, claim: Claim) -> str:
         """What a claim is told whose victims are left alone for now; empty if none are."""
         deferred = self._deferred.get(claim.uid)

@@ -14,6 +14,7 @@ allowed. A reservation ends when its claim starts, goes, or can no longer start 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Vector
@@ -74,6 +75,9 @@ class Reservations:
         """The stated end of a pod that runs on reserved room, and the claim it is reserved for."""
         self._without_nodes: dict[str, tuple[int, ...]] = {}
         """Claims for which no nodes were found, with the versions of the books at that time."""
+        waits = self._refused, self._passed, self._untriable
+        self._of_claims: tuple[dict[str, Any], ...] = (*waits, self._without_nodes, self.active)
+        """All that is known of claims that wait, by uid."""
 
     def note_refused(self, claim: Claim, refusal: Refusal, now: int) -> None:
         """Note a refused claim, if other claims can pass it."""
@@ -101,10 +105,10 @@ class Reservations:
         self, claim: Claim, position: Position | None, yielded: list[str], now: int
     ) -> None:
         """A claim has started, with the holds of the `yielded` pods set aside."""
-        for known in (self._refused, self._passed, self._untriable, self._without_nodes):
-            known.pop(claim.uid, None)
-        self.active.pop(claim.uid, None)
-        for uid in claim.uids():
+        for known in self._of_claims:
+            if known:
+                known.pop(claim.uid, None)
+        for uid in claim.uids() if self._state.reserved else ():
             self._state.reserved.pop(uid, None)
         if position is None:
             return

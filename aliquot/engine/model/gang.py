@@ -83,19 +83,25 @@ def select_core(gang: Gang, ranked: Sequence[Pod], present: Counter[str]) -> Cor
     pending pod is part of it.
     """
     core, missing = _pick(gang, ranked, present)
+    if not gang.min_tasks:
+        return CoreSelection(core, tuple(ranked[len(core) :]), missing)
     chosen = {pod.uid for pod in core}
     return CoreSelection(core, tuple(pod for pod in ranked if pod.uid not in chosen), missing)
 
 
 def _pick(gang: Gang, ranked: Sequence[Pod], present: Counter[str]) -> tuple[tuple[Pod, ...], int]:
     """The most important pods: of each task as many as it lacks, then of any; and how many lack."""
+    if not gang.min_tasks:
+        lacks = max(gang.min_member - present.total(), 0)
+        found = tuple(ranked[:lacks])
+        return found, lacks - len(found)
     picked: dict[str, None] = {}
     missing = 0
     for task, few in gang.min_tasks:
         lacks = max(few - present[task], 0)
-        found = [pod.uid for pod in ranked if pod.task == task][:lacks]
-        picked.update(dict.fromkeys(found))
-        missing += lacks - len(found)
+        those = [pod.uid for pod in ranked if pod.task == task][:lacks]
+        picked.update(dict.fromkeys(those))
+        missing += lacks - len(those)
     lacks = max(gang.min_member - present.total() - len(picked) - missing, 0)
     more = [pod.uid for pod in ranked if pod.uid not in picked][:lacks]
     picked.update(dict.fromkeys(more))

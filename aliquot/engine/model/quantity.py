@@ -89,6 +89,7 @@ def per_one(resource: str) -> int:
     return 1000 if resource == "cpu" or resource.endswith("tflops") else 1
 
 
+@lru_cache(maxsize=8192)
 def text(resource: str, amount: int) -> str:
     """Write an amount as a canonical quantity: `1500m`, `8`, `2Gi`; bytes in the shorter form."""
     decimal = str(Quantity(amount * (_NANO // per_one(resource))))

@@ -31,6 +31,47 @@ Moment = tuple[object, ...]
 class Ask:
     """The request of a shape, by rows of the columns, with its scores over the nodes."""
 
+    __slots__ = (
+        "__weakref__",
+        "_by_class",
+        "_charge",
+        "_charges",
+        "_classes",
+        "_scored_rows",
+        "base",
+        "base_cells",
+        "best",
+        "best_score",
+        "capacity",
+        "cells",
+        "classes",
+        "feasible",
+        "gpu",
+        "is_narrow",
+        "is_plain",
+        "laid_out",
+        "mix",
+        "need",
+        "needs",
+        "pending",
+        "plain",
+        "prefers",
+        "read",
+        "refused",
+        "request",
+        "room",
+        "rows",
+        "rule_set",
+        "scored",
+        "scores",
+        "shape",
+        "slope",
+        "special",
+        "takes",
+        "told",
+        "version",
+    )
+
     def __init__(
         self,
         shape: Shape,
@@ -41,7 +82,7 @@ class Ask:
         plain: "Ask | None" = None,
     ) -> None:
         self.shape = shape
-        self._plain = plain or self
+        self.plain = plain or self
         """The ask of the shape alone."""
         self.rule_set = rule_set
         """The rules about other pods, ports and volumes that hold for it, if any do."""
@@ -62,10 +103,15 @@ class Ask:
         """The classes of the nodes open to such a pod, for this version of nodes."""
         self.pending: Vector = self._charge
         """What a quota is charged while such a pod waits."""
+        self.best = 0
+        self.best_score: int | None = None
+        """The node with the highest score, and that score; None if it must be looked for."""
         self.read = 0
         """How far its scores have read the list of recomputed nodes."""
         self.refused: tuple[Moment, Refusal] | None = None
         """Why no node has room, and until when that holds (see `Placement._moment`)."""
+        self.told: tuple[Moment, Refusal] | None = None
+        """The same with the numbers of now, and until when these hold (see `refusal`)."""
         self.capacity: tuple[Moment, int, Refusal] | None = None
         """How many such pods the nodes have room for, and why no more, and until when."""
         self.feasible: tuple[int, bool] | None = None
@@ -79,6 +125,10 @@ class Ask:
         self.base: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self.takes: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         """How much fuller or emptier it makes each node."""
+        self.cells: memoryview[int] = self.scores.data
+        self.base_cells: memoryview[int] = self.base.data
+        """The same as `scores` and `base`, for reading and writing single nodes."""
+        self.best_score = None
         self.version = -1
         self.mix = 0
         """The version of the mix of pods by which they were computed."""
@@ -86,7 +136,7 @@ class Ask:
     def charge(self, node_class: str | None) -> Vector:
         """What a quota is charged for such a pod on nodes of a class; None while it is pending."""
         if node_class is None:
-            return self._plain.pending
+            return self.plain.pending
         found = self._by_class.get(node_class)
         if found is None:
             found = self._by_class[node_class] = self._work_out(node_class)
@@ -105,7 +155,7 @@ class Ask:
     @property
     def by_class(self) -> bool:
         """Does the charge depend on the node's class?"""
-        return bool(self._charges) or self.by_model
+        return bool(self._charges) or (bool(self._classes.models) and self.by_model)
 
     @property
     def by_model(self) -> bool:
@@ -149,8 +199,19 @@ class Ask:
         if self.gpu is None:
             scored = [places[row] for row in asked[:MOST_SCORED]]
             self.slope[scored] = 1 if mode == "spread" else -1
+        self.is_plain = self.gpu is None and not many
+        """Do only free amounts decide, in arrays of all rows?"""
+        self._scored_rows = asked[:MOST_SCORED] if self.is_plain else []
+        """The rows of which the free parts are scored."""
+        self.needs: Vector = ()
+        self.scored: tuple[int, ...] = ()
         self.special = [row for row in asked if is_special(resources.names[row])]
         """The extended resources that it asks for."""
+
+    def find_cells(self, width: int) -> None:
+        """Find where the rows that it asks for, and those that are scored, begin in the cells."""
+        self.needs = tuple((row * width, amount) for row, amount in self.room)
+        self.scored = tuple(row * width for row in self._scored_rows)
 
     def of(self, columns: Columns, count: int) -> NDArray[np.int64]:
         """The first slots of columns, in the rows of its arrays."""

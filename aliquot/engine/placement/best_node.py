@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aliquot.engine.books.changes import Changes
-from aliquot.engine.books.ledger import Ledger
+from aliquot.engine.books.ledger import NOWHERE, Ledger
 from aliquot.engine.books.node_images import NodeImages
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import QuotaTree, Reach
@@ -34,6 +34,7 @@ from aliquot.engine.placement.fragmentation.fragmentation import Fragmentation
 from aliquot.engine.placement.fragmentation.mix import Mix
 from aliquot.engine.placement.free_capacity import FreeCapacity
 from aliquot.engine.placement.image_points import ImagePoints
+from aliquot.engine.placement.node_books import NodeBooks
 from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
 from aliquot.engine.placement.node_scores import POINTS_SHIFT, NodeScores
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
@@ -79,9 +80,9 @@ class Placement:
         self.volumes = VolumeFilter(nodes, volumes, ledger, changes)
         self.rule_sets = RuleSets(nodes, ledger, self._preferences, self.volumes)
         self._capacity = FreeCapacity(resources, nodes, ledger, changes)
-        columns = resources, nodes, devices, self._capacity, self._preferences
-        self.fragmentation = None if mix is None else Fragmentation(*columns, mix)
-        self.scores = NodeScores(*columns, knobs.score, self.fragmentation)
+        books = NodeBooks(resources, nodes, devices, self._capacity, self._preferences)
+        self.fragmentation = None if mix is None else Fragmentation(books, mix)
+        self.scores = NodeScores(books, knobs.score, self.fragmentation)
         self._pending_at = -1
         """The version for which the charges of waiting pods were last worked out."""
         self._confined_to: Mask | None = None
@@ -194,6 +195,10 @@ class Placement:
         self, ask: Ask, classes: list[str] | None = None, images: tuple[str, ...] = ()
     ) -> str | None:
         """The best node for such a pod, of these classes if given; None if no node has room."""
+        if classes is None and self._is_plain(ask, images):
+            slot = self.scores.best(ask)
+            if not ask.prefers:
+                return None if slot == NOWHERE else self._nodes.slots.names[slot]
         scores = self._scores(ask, images)
         if classes is not None:
             scores = np.where(self._nodes.of_classes(classes), scores, -1)
@@ -221,28 +226,26 @@ class Placement:
         answered with the numbers of now, and keeps nothing. The pod's images are no part of its
         ask: they decide which node is best, never whether there is one.
         """
-        blocked = self._blocked(ask)
+        blocked = None if ask.rule_set is None else self._blocked(ask.rule_set)
         if blocked is not None:
             return blocked
         if classes is not None or self._confined_to is not None:
             return self.pick(ask, classes, images) or self.refusal(ask)
-        ledger = self._ledger
-        moment = None if ask.refused is None else self._moment(ask)
-        if ask.refused is not None and ask.refused[0] == moment and not ledger.asking:
-            return ask.refused[1]
+        if ask.refused is not None and not self._ledger.asking:
+            moment, refusal = ask.refused
+            if moment == self._moment(ask):
+                return refusal
         node = self.pick(ask, None, images)
         if node is not None:
             return node
         refusal = self.refusal(ask)
-        if not ledger.tentative:
+        if not self._ledger.tentative:
             ask.refused = (self._moment(ask), refusal)
         return refusal
 
-    def _blocked(self, ask: Ask) -> Refusal | None:
+    def _blocked(self, rule_set: RuleSet) -> Refusal | None:
         """Why such a pod can start nowhere, whatever the node: what is wrong with its claims."""
-        if ask.rule_set is None or not ask.rule_set.rules.volumes:
-            return None
-        return self.volumes.blocking(ask.rule_set.rules)
+        return self.volumes.blocking(rule_set.rules) if rule_set.rules.volumes else None
 
     def known_capacity(self, ask: Ask, number: int) -> tuple[int, Refusal] | None:
         """How many such pods the nodes have room for, and why no more, if known to be fewer."""
@@ -279,6 +282,15 @@ class Placement:
         if ask.rule_set is not None:
             return bool((scores >= 0).any())
         return any(scores.item(slot) >= 0 for slot in slots)
+
+    def has_room_for(self, ask: Ask, number: int) -> bool:
+        """Have the nodes room for so many such pods, for which no rules hold, and no devices?"""
+        nodes = (self._scores(ask) >= 0).nonzero()[0]
+        if len(nodes) >= number or not len(nodes) or not ask.room:
+            return bool(len(nodes))
+        free = self._capacity.free.data
+        fits = [free[row].take(nodes) // amount for row, amount in ask.room]
+        return int(np.minimum.reduce(fits).sum()) >= number
 
     def open_nodes(self, ask: Ask) -> NDArray[np.bool_]:
         """The nodes that such a pod may run on, whatever they have free."""
@@ -334,8 +346,18 @@ class Placement:
         """Why no node has room for such a pod: how many nodes each filter refuses, with numbers.
 
         A node is counted where the first filter refuses it, in kube-scheduler's order; one with too
-        little of several resources, for each of them.
+        little of several resources, for each of them. Where neither rules nor devices count, pods
+        of one shape are told the same until a node has changed, or what is free on one.
         """
+        self._capacity.refresh()
+        if ask.rule_set is not None or ask.gpu is not None:
+            return self._refusal(ask)
+        moment = *self._capacity.moment, self._nodes.version, bool(self._ledger.holding)
+        if ask.told is None or ask.told[0] != moment:
+            ask.told = moment, self._refusal(ask)
+        return ask.told[1]
+
+    def _refusal(self, ask: Ask) -> Refusal:
         column = self.judged(ask)
         exact = dict(ask.shape.requests)
         short_of = column == NodeRefusal.RESOURCES
@@ -430,7 +452,7 @@ class Placement:
 
     def feasibility_version(self) -> int:
         """Grows whenever `could_hold` may have another answer."""
-        return self.version() + self._devices.version
+        return self.scores.version() + self._devices.version
 
     def _scores(self, ask: Ask, images: tuple[str, ...] = ()) -> NDArray[np.int64]:
         """The scores of the nodes: those of the shape, and what rules and preferences make of them.
@@ -451,6 +473,12 @@ class Placement:
             points = total(self.points(ask, feasible, images), self._weights, len(feasible))
             scores = np.where(feasible, scores + (points << POINTS_SHIFT), -1)
         return scores
+
+    def _is_plain(self, ask: Ask, images: tuple[str, ...]) -> bool:
+        """Do neither rules nor images nor a domain make of the scores of the shape others?"""
+        if ask.rule_set is not None or self._confined_to is not None:
+            return False
+        return not images or self._image_points.of(images) is None
 
     def _rules_prefer(self, ask: Ask) -> bool:
         return ask.rule_set is not None and self.rule_sets.prefers(ask.rule_set)

@@ -11,6 +11,7 @@ from aliquot.engine.gpus.devices import Devices
 from aliquot.engine.model.gpu import GpuAsk, Taken
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.volumes import VolumeBinding
+from aliquot.engine.placement.ask import Ask
 from aliquot.engine.placement.best_node import Placement
 
 
@@ -30,12 +31,27 @@ class Bookings:
         self, pod: Pod, quota: str | None, node: str, devices: tuple[str, ...] = ()
     ) -> Booking:
         """What a pod takes on a node and its quota is charged; on these devices, if given."""
-        known, ask = self._nodes.known.get(node), self._placement.shape_ask(pod.shape)
-        charge = ask.charge_nowhere() if known is None else ask.charge(known.charge_class)
-        gpu = None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices)
-        own = pod.namespace, pod.gang, gpu, pod.preemptible, pod.labels, pod.rules, pod.terminating
-        volumes = self._on_volumes(pod, node) if pod.rules.volumes else ()
-        return Booking(quota, charge, node, ask.room, *own, volumes)
+        return self.of_ask(self._placement.shape_ask(pod.shape), pod, quota, node, devices)
+
+    def of_ask(
+        self, ask: Ask, pod: Pod, quota: str | None, node: str, devices: tuple[str, ...] = ()
+    ) -> Booking:
+        """The same, of a pod whose ask is known: as of every claim that is tried."""
+        known = self._nodes.known.get(node)
+        return Booking(
+            quota,
+            ask.charge_nowhere() if known is None else ask.charge(known.charge_class),
+            node,
+            ask.room,
+            pod.namespace,
+            pod.gang,
+            None if pod.shape.gpu is None else self._on_devices(pod, pod.shape.gpu, node, devices),
+            pod.preemptible,
+            pod.labels,
+            pod.rules,
+            pod.terminating,
+            self._on_volumes(pod, node) if pod.rules.volumes else (),
+        )
 
     def _on_volumes(self, pod: Pod, node: str) -> tuple[VolumeBinding, ...]:
         """What becomes of a pod's unbound claims on a node: as booked, until it is bound there."""

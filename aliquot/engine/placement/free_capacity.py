@@ -24,6 +24,11 @@ _MOST_RECOMPUTED = 1 << 16
 """How long the list of recomputed nodes may get before it is emptied, which makes every shape
 compute all its scores once: spread over 65,536 changes, that costs little for each."""
 
+_SHORT = 256
+"""A list of recomputed nodes that is worth a look for how many they are."""
+_FEW_NODES = 16
+"""So many nodes are scored one by one in the time that one pass in arrays takes, however few."""
+
 
 class FreeCapacity:
     """Free amounts and free fractions over the nodes."""
@@ -38,6 +43,8 @@ class FreeCapacity:
         self.free = Columns(resources, nodes.slots)
         self.part = Columns(resources, nodes.slots)
         self._recomputed = np.zeros(_MOST_RECOMPUTED, dtype=np.int64)
+        self._log: memoryview[int] = self._recomputed.data
+        """The same, to write and read single places."""
         self._places = np.arange(_MOST_RECOMPUTED)
         self._last = np.zeros(0, dtype=np.int64)
         """The last place of each node in the list of recomputed ones; below zero if it has none."""
@@ -47,13 +54,20 @@ class FreeCapacity:
         self.epoch = 0
         """How often this began anew; its readers then start from all nodes."""
 
+    @property
+    def moment(self) -> tuple[int, int]:
+        """Equal as long as no node was computed anew."""
+        return self.epoch, self.recomputed
+
     def refresh(self) -> None:
         """Bring the nodes up to date that have changed since the last call."""
-        if not self._changed:
-            return
         changed = set(self._changed.read())
+        if not changed:
+            return
+        width, rows = self.free.width, len(self._resources.names)
         for slot in changed:
-            self._compute(slot)
+            every = rows <= FEW_ROWS
+            self._compute(range(slot, rows * width, width) if every else self._cells(slot, width))
         end = self.recomputed + len(changed)
         if end > _MOST_RECOMPUTED:
             self.recomputed = 0
@@ -63,11 +77,18 @@ class FreeCapacity:
         if len(self._last) < self.free.width:
             more = np.full(self.free.width - len(self._last), -1, dtype=np.int64)
             self._last = np.append(self._last, more)
-        recomputed, last = self._recomputed.data, self._last.data
+        recomputed, last = self._log, self._last.data
         for at, slot in enumerate(changed, start=self.recomputed):
             recomputed[at] = slot
             last[slot] = at
         self.recomputed = end
+
+    def few_recomputed_since(self, read: int) -> set[int] | None:
+        """The nodes computed anew after the first `read`; None if they are more than a few."""
+        if self.recomputed - read > _SHORT:
+            return None
+        found = set(self._log[read : self.recomputed].tolist())
+        return found if len(found) <= _FEW_NODES else None
 
     def recomputed_since(self, read: int) -> NDArray[np.int64]:
         """The nodes computed anew after the first `read`, each once."""
@@ -78,21 +99,18 @@ class FreeCapacity:
         found: NDArray[np.int64] = unread[is_last]
         return found
 
-    def _compute(self, slot: int) -> None:
-        width = self.free.width
+    def _compute(self, cells: Iterable[int]) -> None:
+        """Compute the cells of a node."""
         all_has, all_taken = self._has.cells, self._taken.cells
         all_free, all_parts = self.free.cells, self.part.cells
-        for cell in self._cells(slot, width):
+        for cell in cells:
             has = all_has[cell]
             free = has - all_taken[cell]
             all_free[cell] = free
             all_parts[cell] = free * WHOLE // has if free > 0 else 0
 
     def _cells(self, slot: int, width: int) -> Iterable[int]:
-        """The cells of a node: of many resources, only of those that it has, or had."""
-        rows = len(self._resources)
-        if rows <= FEW_ROWS:
-            return range(slot, slot + rows * width, width)
+        """The cells of a node where resources are many: only of those that it has, or had."""
         counts = (self._has.data[:, slot] != 0) | (self._taken.data[:, slot] != 0)
         counts |= (self.free.data[:, slot] != 0) | (self.part.data[:, slot] != 0)
         found: list[int] = (np.flatnonzero(counts) * width + slot).tolist()

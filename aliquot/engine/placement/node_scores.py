@@ -15,13 +15,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.books.nodes import Nodes
-from aliquot.engine.columns import Resources
-from aliquot.engine.gpus.devices import Devices
+from aliquot.engine.books.ledger import NOWHERE
 from aliquot.engine.placement.ask import MOST_SCORED, Ask, is_special
 from aliquot.engine.placement.fragmentation.fragmentation import COST_BITS, Fragmentation
-from aliquot.engine.placement.free_capacity import WHOLE, FreeCapacity
-from aliquot.engine.placement.preferences import OPEN, NodePreferences
+from aliquot.engine.placement.free_capacity import WHOLE
+from aliquot.engine.placement.node_books import NodeBooks
+from aliquot.engine.placement.preferences import OPEN
 
 _RANK_BITS = 20
 """Room for the order of a million nodes."""
@@ -35,6 +34,8 @@ POINTS_SHIFT = _RANK_BITS + _FILL_BITS + 1
 """Where the points of preferences begin."""
 _INFEASIBLE = -(2**62)
 """The base score of a node that constraints rule out: no fill makes up for it."""
+_UNFIT = -1
+"""The score of a node with too little free."""
 _MOST_WARM = 1024
 """How many shapes keep their scores: at 5,000 nodes 80 KB each, 80 MB in all."""
 
@@ -44,24 +45,24 @@ class NodeScores:
 
     def __init__(
         self,
-        resources: Resources,
-        nodes: Nodes,
-        devices: Devices,
-        capacity: FreeCapacity,
-        preferences: NodePreferences,
+        books: NodeBooks,
         mode: Literal["pack", "spread"],
         fragmentation: Fragmentation | None = None,
     ) -> None:
-        self._resources = resources
-        self._nodes = nodes
-        self._devices = devices
-        self._capacity = capacity
-        self._preferences = preferences
+        self._resources, self._nodes, self._devices, self._capacity, self._preferences = books
         self.mode = mode
         self._fragmentation = fragmentation
         self._warm: dict[Ask, None] = {}
         self._specials = ((-1, -1), np.empty(0, dtype=np.int64))
         """How many extended resources every node has, and for which nodes and resources."""
+
+    def best(self, ask: Ask) -> int:
+        """The node with the highest score; NOWHERE if such a pod fits on none."""
+        scores = self.of(ask)
+        if ask.best_score is None and len(scores):
+            ask.best = int(scores.argmax())
+            ask.best_score = scores.item(ask.best)
+        return NOWHERE if ask.best_score is None or ask.best_score < 0 else ask.best
 
     def of(self, ask: Ask) -> NDArray[np.int64]:
         """The scores of a shape, up to date: below zero where the pod does not fit."""
@@ -74,14 +75,51 @@ class NodeScores:
             if ask.version != version:
                 self._rebase(ask)
             ask.scores = self._score(ask, np.arange(len(self._nodes.slots)))
+            ask.cells, ask.base_cells, ask.best_score = ask.scores.data, ask.base.data, None
             ask.version, ask.mix = version, mix
         elif ask.read < recomputed:
-            changed = self._capacity.recomputed_since(ask.read)
-            if ask.is_narrow:
-                changed = changed[ask.base.take(changed) > _INFEASIBLE]
-            ask.scores[changed] = self._score(ask, changed)
+            self._follow(ask)
         ask.read = recomputed
         return ask.scores
+
+    def _follow(self, ask: Ask) -> None:
+        """Score the nodes anew whose free capacity has changed since the scores were last read."""
+        one_by_one = ask.is_plain and self._fragmentation is None
+        few = self._capacity.few_recomputed_since(ask.read) if one_by_one else None
+        if few is not None:
+            self._score_few(ask, few)
+            return
+        changed = self._capacity.recomputed_since(ask.read)
+        if ask.is_narrow:
+            changed = changed[ask.base.take(changed) > _INFEASIBLE]
+        ask.scores[changed] = self._score(ask, changed)
+        ask.best_score = None
+
+    def _score_few(self, ask: Ask, slots: set[int]) -> None:
+        """`_score` for a few nodes, one by one; keeps the best node in mind.
+
+        Most often one of them is the best now, or the best one is not among them.
+        """
+        free, part = self._capacity.free.cells, self._capacity.part.cells
+        base, cells, sign = ask.base_cells, ask.cells, 1 if self.mode == "spread" else -1
+        needs, scored, top, best = ask.needs, ask.scored, _UNFIT, NOWHERE
+        for slot in slots:
+            score = _UNFIT
+            for first, amount in needs:
+                if free[first + slot] < amount:
+                    break
+            else:
+                fill = 0
+                for first in scored:
+                    fill += part[first + slot]
+                score = (sign * fill << _RANK_BITS) + base[slot]
+                if score > top:
+                    top, best = score, slot
+            cells[slot] = score
+        if ask.best_score is not None and top >= ask.best_score:
+            ask.best, ask.best_score = best, top
+        elif ask.best in slots:
+            ask.best_score = None
 
     def _keep_warm(self, ask: Ask) -> None:
         """Bound the memory: beyond _MOST_WARM shapes, drop the scores computed longest ago."""
@@ -96,6 +134,8 @@ class NodeScores:
         """Compute the part of the scores that changes only with the nodes."""
         if ask.laid_out != len(self._resources):
             ask.lay_out(self._resources, self.mode)
+        if ask.is_plain:
+            ask.find_cells(self._capacity.free.width)
         fit = self._preferences.of(ask.shape.constraints)
         ask.prefers = fit.prefers
         count = len(fit.codes)
@@ -128,17 +168,35 @@ class NodeScores:
         unfit = np.logical_or.reduce(ask.at(self._capacity.free, slots) < ask.need)
         if ask.gpu is not None:
             unfit |= ~self._devices.hold(ask.gpu, slots)
-        scores: NDArray[np.int64]
         if self._fragmentation is not None:
-            scores = self._fragmentation.points(ask.shape, slots) << _TIE_BITS
-            scores += self._tie(ask, slots)
-        elif ask.gpu is None:
+            return self._score_by_cost(ask, slots, np.flatnonzero(~unfit), self._fragmentation)
+        scores: NDArray[np.int64]
+        if ask.gpu is None:
             scores = ask.slope.dot(ask.at(self._capacity.part, slots))
         else:
             scores = self._devices.points(ask.gpu, slots)
         scores <<= _RANK_BITS
         scores += ask.base.take(slots)
-        scores[unfit] = -1
+        scores[unfit] = _UNFIT
+        return scores
+
+    def _score_by_cost(
+        self,
+        ask: Ask,
+        slots: NDArray[np.int64],
+        fit: NDArray[np.int64],
+        fragmentation: Fragmentation,
+    ) -> NDArray[np.int64]:
+        """The scores of some nodes by what the pod costs there; only where it fits is that known.
+
+        Many numpy calls for each node: where a cluster is packed, most nodes are spared them.
+        """
+        scores = np.full(len(slots), _UNFIT, dtype=np.int64)
+        if len(fit):
+            among = slots.take(fit)
+            points = fragmentation.points(ask.shape, among) << _TIE_BITS
+            points += self._tie(ask, among)
+            scores[fit] = (points << _RANK_BITS) + ask.base.take(among)
         return scores
 
     def _tie(self, ask: Ask, slots: NDArray[np.int64]) -> NDArray[np.int64]:

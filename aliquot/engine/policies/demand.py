@@ -6,7 +6,8 @@ and mostly nothing has changed, so the check must be cheap.
 
 from collections.abc import Callable, Set
 
-from aliquot.engine.queue.claim import Claim
+from aliquot.engine.model.pod import Pod
+from aliquot.engine.queue.claim import Asks, Claim
 from aliquot.engine.state import State
 
 
@@ -36,7 +37,7 @@ class Demand:
             return None
         feasible = state.placement.feasibility_version()
         versions = (state.tree.version, feasible, state.waiting.changes)
-        moved = bool(self._usage) and not unshared.isdisjoint(self._usage.read())
+        moved = not unshared.isdisjoint(self._usage.read())
         moved = self._total_moved() or moved
         if not (self._requests or moved or versions != self._versions):
             return None
@@ -47,8 +48,11 @@ class Demand:
 
     def _total_moved(self) -> bool:
         """Has the use of a node changed that takes no new pods, or is lost?"""
-        nodes = self._state.nodes
-        touched = self._nodes.read() if self._nodes else ()
+        if not self._nodes:
+            return False
+        nodes, touched = self._state.nodes, self._nodes.read()
+        if not (nodes.closed or nodes.lost):
+            return False
         return any(slot in nodes.closed or slot in nodes.lost for slot in touched)
 
     def tree_changed(self) -> bool:
@@ -69,6 +73,9 @@ class Unsatisfiable:
         self._state = state
         self._takes_pods = takes_pods
         self._versions = (-1, -1, -1)
+        self._held: dict[Asks, bool] = {}
+        """Whether empty nodes would hold the pods of a claim, while sums are brought up to date:
+        very many claims ask for the same."""
         self.amounts: dict[int, dict[int, int]] = {}
 
     def refresh(self) -> bool:
@@ -83,21 +90,37 @@ class Unsatisfiable:
         for claim, number in state.waiting.kinds():
             self._count(claim, number)
             for pod in claim.others:
-                self._count(state.claims.of((pod,)), number)
+                self._count_other(pod, number)
+        self._held.clear()
         return before != self.amounts
+
+    def _count_other(self, pod: Pod, number: int) -> None:
+        """Count a pod beyond the core of so many gangs, as a claim of its own."""
+        state, quota = self._state, self._state.tree.quota_of(pod)
+        could_start = (
+            quota in state.tree.quotas and not pod.blocked and self._takes_pods(str(quota))
+        )
+        if not (could_start and self._could_hold((state.placement.ask(pod),))):
+            self._count(state.claims.of((pod,)), number)
 
     def _count(self, claim: Claim, number: int) -> None:
         """Count what so many claims like this one request, if they can never start."""
         tree = self._state.tree
         parts = [part for part in claim.parts or (claim,) if part.quota in tree.quotas]
-        holds = self._state.placement.could_hold
         if not parts or (
             not claim.pods[0].blocked
+            and self._could_hold(claim.asks)
             and all(self._takes_pods(str(part.quota)) for part in parts)
-            and all(map(holds, claim.asks))
         ):
             return
         for part in parts:
             sums = self.amounts.setdefault(tree.slots[str(part.quota)], {})
             for row, amount in part.charge(None):
                 sums[row] = sums.get(row, 0) + amount * number
+
+    def _could_hold(self, asks: Asks) -> bool:
+        """Would empty nodes hold such pods, each by itself?"""
+        found = self._held.get(asks)
+        if found is None:
+            found = self._held[asks] = all(map(self._state.placement.could_hold, asks))
+        return found

@@ -128,8 +128,9 @@ def max_gate(state: State, claim: Claim, node_class: str | None) -> Refusal | No
             most = limits.get(row)
             if most is None:
                 continue
-            used = in_use.get(row, slot)
-            held = nominated.get(row, slot) if any_nominated else 0
+            cell = row * in_use.width + slot
+            used = in_use.cells[cell]
+            held = nominated.cells[cell] if any_nominated else 0
             if used + held + amount > most:
                 quota = state.tree.slots.names[slot]
                 resource = state.resources.names[row]

@@ -34,6 +34,13 @@ class Gates(Protocol):
         Without a class, the claim's default charge counts.
         """
 
+    def exceeded_row(self, claim: Claim) -> int | None:
+        """The resource in which the gate refuses the claim by what all quotas use together.
+
+        None if it does not, or if the policy has no such bound.
+        """
+        return None
+
     def idle_gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
         """The gate for a claim above its share when no claim within its share can start."""
         return self.gate(claim, node_class)
@@ -140,6 +147,17 @@ class Reclaim(Protocol):
         self, claim: Claim, node_class: str | None, rights: Rights, now: int
     ) -> Iterator[list[Eligible]]:
         """The pods that may be evicted for the claim: ranks of groups, the best rank first."""
+
+    def may_reclaim(self, claim: Claim, row: int) -> bool:
+        """May the claim evict pods of other quotas, where it lacks this resource?
+
+        False only if that is so whatever else it lacks, as long as its quota uses no less.
+        """
+        return True
+
+    def borrowers(self, row: int) -> set[int] | None:
+        """The accounts from which claims can reclaim this resource at most; None: any."""
+        return None
 
     def name_no_victims(self, claim: Claim, refusal: Refusal) -> Refusal:
         """The refusal of a claim that found no victims, where the lack of victims is the reason."""

@@ -25,7 +25,7 @@ Rows = tuple[int, ...]
 class MinSplit:
     """A quota's pods, parted where their sum passes min, counted in some of the resources."""
 
-    ranked: list[str]
+    ranked: NDArray[np.int64]
     low: tuple[int, ...]
     overdue: tuple[int, ...]
     """What overdue victims hold: the sum begins with that."""
@@ -46,7 +46,7 @@ def split_at(state: State, slot: int, rows: Rows, low: tuple[int, ...]) -> MinSp
     """The same, parted where their sum passes these amounts."""
     held_overdue = _overdue(state, slot)
     overdue = tuple(held_overdue.get(row, 0) for row in rows)
-    ranked = state.bound_pods.ranked(slot)
+    ranked = state.bound_pods.ranked_slots(slot)
     kept = state.min_splits.get((slot, rows))
     start = (low, overdue)
     if isinstance(kept, MinSplit) and kept.ranked is ranked and (kept.low, kept.overdue) == start:
@@ -72,7 +72,7 @@ def _overdue(state: State, slot: int) -> dict[int, int]:
 def _split(
     state: State,
     slot: int,
-    ranked: list[str],
+    ranked: NDArray[np.int64],
     rows: Rows,
     low: tuple[int, ...],
     overdue: tuple[int, ...],
@@ -84,9 +84,8 @@ def _split(
     used = state.ledger.used
     bounds = zip(rows, low, overdue, strict=True)
     counted = [each for each in bounds if each[2] or used.get(each[0], slot)]
-    slots = state.bound_pods.ranked_slots(slot)
     charge = state.bound_pods.charge.data
-    sums = [_sums(charge[row][slots], begin) for row, _, begin in counted]
+    sums = [_sums(charge[row].take(ranked), begin) for row, _, begin in counted]
     passed = [total > bound for total, (_, bound, _) in zip(sums, counted, strict=True)]
     first = min((int(each.argmax()) for each in passed if each.any()), default=len(ranked))
     first = state.bound_pods.unit_start(slot, first)
@@ -94,7 +93,7 @@ def _split(
     for sum_so_far, (row, _, begin) in zip(sums, counted, strict=True):
         floor[row] = int(sum_so_far[first - 1]) if first else begin
         total[row] = int(sum_so_far[-1]) if len(sum_so_far) else begin
-    return MinSplit(ranked, low, overdue, floor, slots[first:], total)
+    return MinSplit(ranked, low, overdue, floor, ranked[first:], total)
 
 
 def _sums(amounts: NDArray[np.int64], begin: int) -> NDArray[Any]:

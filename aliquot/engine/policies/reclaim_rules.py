@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
-from aliquot.engine.columns import Vector
+from aliquot.engine.columns import Vector, distinct
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.model.quantity import LIMIT, text
 from aliquot.engine.model.reasons import Reason
@@ -198,8 +198,8 @@ def by_shortage(state: State, claim: Claim, charge: Vector, lacking: set[int]) -
         free = state.placement.free_soon(row, state.leaving.room)[:count]
         codes |= (free < room.get(row, 0)).astype(np.int64) << bit
     nodes_by_rows: dict[Rows, Mask] = {}
-    for code in np.unique(codes):
-        short = {row for bit, (row, _) in enumerate(charge) if int(code) >> bit & 1} | lacking
+    for code in distinct(codes).tolist():
+        short = {row for bit, (row, _) in enumerate(charge) if code >> bit & 1} | lacking
         rows = tuple(sorted(short or {row for row, _ in charge}))
         if rows:
             mask = codes == code

@@ -20,7 +20,7 @@ from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text, held_
 from aliquot.engine.policies.eligible import Right, Rights
 from aliquot.engine.policies.gates import parts_are_owed
 from aliquot.engine.policies.interface import Gates
-from aliquot.engine.policies.usage import ratio, taken, within_max
+from aliquot.engine.policies.usage import INFINITE, ratio, taken, within_max
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
@@ -137,12 +137,16 @@ def _differences(before: NDArray[np.int64], now: NDArray[np.int64]) -> list[int]
 
 def dominant_ratio(book: ShareBook, account: int) -> int:
     """What is used or nominated of the share, in the resource of which that is the most."""
-    most = 0
+    most, share = 0, 1
     for row in book.rows_of(account):
         used = book.taken(row, account)
         if used:
-            most = max(most, ratio(used, book.amounts.get(row, account)))
-    return most
+            whole = book.amounts.get(row, account)
+            if not whole:
+                return INFINITE
+            if used * share > most * whole:
+                most, share = used, whole
+    return ratio(most, share)
 
 
 def in_use(state: State, book: ShareBook, row: int) -> int:
@@ -185,7 +189,7 @@ class ShareGates(Gates, Generic[B]):
         """May the claim use idle capacity beyond its share?"""
 
     def share_for(self, claim: Claim, row: int, account: int) -> int:
-        """The share that bounds the claim in an account."""
+        """The share that bounds the claim in an account: never less than the account's own."""
         return self._shares.book.amounts.get(row, account)
 
     def share_to_keep(self, row: int, account: int) -> int:
@@ -200,10 +204,14 @@ class ShareGates(Gates, Generic[B]):
         book = self._shares.read()
         accounts = book.accounts(claim.quota)
         rows = book.rows_of(accounts[0])
+        shares, width = book.amounts.cells, book.amounts.width
         charge = [pair for pair in claim.charge(node_class) if pair[0] in rows]
         for account in accounts:
             for row, amount in charge:
-                if book.taken(row, account) + amount > self.share_for(claim, row, account):
+                then = book.taken(row, account) + amount
+                if then <= shares[row * width + account]:
+                    continue  # what bounds the claim is this, or more
+                if then > self.share_for(claim, row, account):
                     return self._refusal(claim, account, row, amount)
         return None
 

@@ -11,9 +11,8 @@ gang counts as a whole, so the pods within the bound are the in-quota ones of `o
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
-
 from aliquot.engine.books.quota_tree import ROOT
+from aliquot.engine.columns import distinct
 from aliquot.engine.model.explanation import GateFigure
 from aliquot.engine.model.quantity import text
 from aliquot.engine.model.reasons import Reason, Refusal, Watch, ask_text
@@ -117,7 +116,7 @@ class Shields:
         pods = self._state.bound_pods
         mask: Mask = pods.preemptible
         lasting = (pods.node >= 0) & ~mask
-        for slot in np.unique(pods.quota[lasting]).tolist():
+        for slot in distinct(pods.quota[lasting]).tolist():
             rows = self._rows(slot)
             if short is not None and rows:
                 rows = short

@@ -38,6 +38,7 @@ class Claim:
         "held",
         "joins",
         "key",
+        "lane",
         "missing",
         "others",
         "parts",
@@ -71,8 +72,12 @@ class Claim:
         self.joins = False
         self.fingerprint = 0
         """That of its pods while it waits; see `repeat_guard`."""
+        self.lane: object = None
+        """The lane in which it waits."""
         self.uid = pods[0].uid
-        self.priority = max(pod.priority for pod in pods)
+        self.priority = pods[0].priority
+        if len(pods) > 1:
+            self.priority = max(pod.priority for pod in pods)
         self.key: ImportanceKey = importance(pods[0])
 
     def in_order(self, places: Sequence[int]) -> "Claim":
@@ -107,12 +112,14 @@ class Claim:
     @property
     def preempts(self) -> bool:
         """May pods be evicted for it?"""
-        return all(pod.preempts for pod in self.pods)
+        pods = self.pods
+        return pods[0].preempts if len(pods) == 1 else all(pod.preempts for pod in pods)
 
     @property
     def preemptible(self) -> bool:
         """May each of its pods be evicted later?"""
-        return all(pod.preemptible for pod in self.pods)
+        pods = self.pods
+        return pods[0].preemptible if len(pods) == 1 else all(pod.preemptible for pod in pods)
 
     def is_critical(self, system: SystemNamespaces) -> bool:
         """Is it a critical claim of the system? Of one in several namespaces, each part must be."""
@@ -139,7 +146,7 @@ class Claim:
         gpu_quota = first.namespace if first.shape.gpu is not None else None
         is_alone = self.held or self.others or self.missing or self.parts or self.joins
         alone = self.uid if is_alone else None
-        runs = tuple(pod.expected_duration for pod in self.pods)
+        runs = tuple([pod.expected_duration for pod in self.pods])
         system = first.namespace if self.priority >= CRITICAL_PRIORITY else None
         right = self.quota, self.priority, system
         near = self.topology
@@ -170,7 +177,8 @@ class Claim:
     def charge(self, node_class: str | None) -> Vector:
         """What its quota is charged for all its pods on nodes of this class; None while pending."""
         if len(self.asks) == 1:
-            return self.asks[0].charge(node_class)
+            ask = self.asks[0]
+            return ask.plain.pending if node_class is None else ask.charge(node_class)
         total: dict[int, int] = {}
         for ask in self.asks:
             for row, amount in ask.charge(node_class):
@@ -189,8 +197,8 @@ class Claims:
 
     def of(self, pods: Pods, others: Pods = (), missing: int = 0, surplus: bool = False) -> Claim:
         """The claim of these pods."""
-        asks = tuple(self._placement.ask(pod) for pod in pods)
-        held = any(pod.uid in self._ledger.holding for pod in pods)
+        asks, holding = tuple(map(self._placement.ask, pods)), self._ledger.holding
+        held = bool(holding) and any(pod.uid in holding for pod in pods)
         claim = Claim(pods, asks, self._tree.quota_of(pods[0]), held, others, missing, surplus)
         if len(pods) > 1 and any(self._judge(pod) != self._judge(pods[0]) for pod in pods):
             claim.parts = tuple(self._parts(pods))

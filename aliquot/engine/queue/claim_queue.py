@@ -108,7 +108,8 @@ class TurnQueue(ClaimQueue):
 
     def position(self, claim: Claim) -> "Position":
         """The turns of the claim's groups as they are now, then its importance."""
-        return tuple((each, self._turn(each, claim)) for each in self._path(claim)), claim.key
+        turn = self._turn
+        return tuple([(each, turn(each, claim)) for each in self._path(claim)]), claim.key
 
     def empty_copy(self) -> ClaimQueue:
         """An empty queue of the same order."""
@@ -122,6 +123,19 @@ class _GroupQueue:
     started a claim, can have got a later turn since: it is ranked again before the next `first`.
     A place that is out of date ranks no group: which ones there are depends on the order of events.
     """
+
+    __slots__ = (
+        "_first",
+        "_groups",
+        "_is_due",
+        "_lanes",
+        "_last_used",
+        "_order",
+        "_ranked",
+        "_ranks",
+        "_turn",
+        "_used",
+    )
 
     def __init__(self, turn: Turn, is_due: IsDue) -> None:
         self._turn = turn
@@ -158,8 +172,9 @@ class _GroupQueue:
         """The place of the first lane; None if there is none."""
         if self._used:
             self._used = False
-            if self._last_used in self._groups:
-                self._rank_again(self._last_used)
+            queue = self._groups.get(self._last_used)
+            if queue is not None:
+                self._rank_again(self._last_used, queue)
             else:
                 self._update_first()
         return self._first
@@ -186,32 +201,35 @@ class _GroupQueue:
         self._used = False
         self._update_first()
 
-    def _rank_again(self, group: Group) -> None:
+    def _rank_again(self, group: Group, queue: "_GroupQueue") -> None:
         """Rank a group again, or remove it if it is empty."""
-        place = self._groups[group].first()
+        place, order = queue.first(), self._order
         if place is None:
             del self._ranks[group], self._groups[group]
-        elif self._order[0] is self._ranks[group]:
-            heapq.heapreplace(self._order, self._rank(group, place))
+        elif order[0] is self._ranks[group]:
+            heapq.heapreplace(order, self._rank(group, place))
         else:
-            heapq.heappush(self._order, self._rank(group, place))
+            heapq.heappush(order, self._rank(group, place))
         self._update_first()
 
     def _update_first(self) -> None:
         """Find the first lane, dropping ranks and places that are out of date."""
-        order = self._order
-        while order and self._ranks.get(order[0][_GROUP]) is not order[0]:
+        order, ranks = self._order, self._ranks
+        while order:
+            rank = order[0]
+            group = rank[_GROUP]
+            if ranks.get(group) is rank:
+                self._first = self._groups[group].first()
+                return
             heapq.heappop(order)
-        if order:
-            self._first = self._groups[order[0][_GROUP]].first()
-        else:
-            lanes, first = self._lanes, None
-            while lanes and first is None:
-                *_, lane, claim = first = lanes[0]
-                if not self._is_due(lane, claim):
-                    first = None
-                    heapq.heappop(lanes)
-            self._first = first
+        lanes, is_due = self._lanes, self._is_due
+        while lanes:
+            place = lanes[0]
+            if is_due(place[-2], place[-1]):
+                self._first = place
+                return
+            heapq.heappop(lanes)
+        self._first = None
 
     def _rank(self, group: Group, place: Place) -> "_Rank":
         """By its turn, then the importance of its first claim, then the order of pushes."""

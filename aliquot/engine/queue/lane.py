@@ -31,12 +31,18 @@ class Lane:
     def add(self, claim: Claim) -> None:
         """Add a claim."""
         self.claims[claim.uid] = claim
+        claim.lane = self
         self._unreported.append(claim)
         queue = self._queue
         if not queue or queue[-1].key < claim.key:
             queue.append(claim)
         else:
             insort(queue, claim, lo=self._gone, key=lambda each: each.key)
+
+    def drop(self, claim: Claim) -> None:
+        """Remove a claim; it is skipped from now on."""
+        del self.claims[claim.uid]
+        claim.lane = None
 
     def unreported(self, refusal: Refusal) -> list[Claim]:
         """The claims to issue a Wait for: those new to the lane, or all if the reason is new."""
@@ -46,12 +52,17 @@ class Lane:
         return [claim for claim in found if self.claims.get(claim.uid) is claim]
 
     @property
+    def has_unreported(self) -> bool:
+        """May a claim have joined the lane for which no Wait was issued yet?"""
+        return bool(self._unreported)
+
+    @property
     def head(self) -> Claim | None:
         """The most important claim; claims that have left are skipped."""
-        queue, claims, end = self._queue, self.claims, len(self._queue)
+        queue, end = self._queue, len(self._queue)
         while self._gone < end:
             claim = queue[self._gone]
-            if claims.get(claim.uid) is claim:
+            if claim.lane is self:
                 return claim
             self._gone += 1
         queue.clear()

@@ -97,7 +97,8 @@ class Waiting:
         """Add a claim, in place of any other of its pods; its lane is tried in the next cycle."""
         self.changes += 1
         for pod in claim.members:
-            self.remove(pod.uid)
+            if pod.uid in self._of:
+                self.remove(pod.uid)
         kind = claim.kind
         if self._path is not None:
             kind = (*self._path(claim), *kind)
@@ -201,9 +202,9 @@ class Waiting:
         self.wake([self._of[uid][0]])
 
     def _forget(self, lane: Lane, claim: Claim) -> None:
-        del lane.claims[claim.uid]
+        lane.drop(claim)
         self.fingerprint -= claim.fingerprint
-        for pod in claim.members:
+        for pod in claim.members if claim.others else claim.pods:
             del self._of[pod.uid]
 
     def _close(self, lane: Lane) -> None:

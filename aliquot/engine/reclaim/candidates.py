@@ -106,13 +106,18 @@ class Candidates:
                     yield these, _LAST_ELSEWHERE, _BEST_NODES
         yield evictable, _LAST_ELSEWHERE, LAST_NODES
 
-    def _levels(self, pods: Mask) -> NDArray[np.int64]:
-        """Up to which importance pods are considered, step by step."""
-        if self._eligible.order is None:
-            return np.unique(self.importance[pods])
-        ranked = np.sort(self.importance[pods])
-        steps = sorted({min(number, len(ranked)) for number in (*_FIRST_IN_ORDER, len(ranked))})
-        return ranked[[number - 1 for number in steps if number]]
+    def _levels(self, pods: Mask) -> Iterator[int]:
+        """Up to which importance pods are considered, step by step: mostly one step is enough."""
+        left = self.importance[pods]
+        if self._eligible.order is not None:
+            ranked = np.sort(left)
+            steps = sorted({min(number, len(ranked)) for number in (*_FIRST_IN_ORDER, len(ranked))})
+            yield from (int(ranked[number - 1]) for number in steps if number)
+            return
+        while len(left):
+            level = int(left.min())
+            yield level
+            left = left[left > level]
 
     def least_important(self, pods: Mask, most: int) -> list[int]:
         """At most `most` of these pods, by slot: those that are to be evicted first."""

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from aliquot.engine.gang_claims import staying_pods
 from aliquot.engine.model.gang import Gang, surplus_of
+from aliquot.engine.model.importance import importance
 from aliquot.engine.model.pod import Pod
 from aliquot.engine.state import State
 
@@ -89,7 +90,7 @@ class EvictionUnits:
 
     def _note_gang(self, gang: Gang) -> None:
         if gang.name not in self._members:
-            pods = staying_pods(self._state, gang.name)
+            pods = sorted(staying_pods(self._state, gang.name), key=importance)
             self._members[gang.name] = tuple(pod.uid for pod in pods)
             left = surplus_of(gang, pods)
             self.limits["surplus", gang.name, ""] = left.total

@@ -14,7 +14,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from aliquot.engine.columns import Slots
+from aliquot.engine.books.bound_pods import BoundPods
 from aliquot.engine.gpus.quotas import Exceeded
 from aliquot.engine.model.gang import Topology
 from aliquot.engine.model.quantity import text
@@ -248,7 +248,7 @@ class _Attempt:
             if best is not None and looked_at == LAST_NODES:
                 break
             nodes = candidates.nodes(ask, rights, mask, looked_at)
-            evictable = _MaskedPods(self.state.bound_pods.slots, mask)
+            evictable = _MaskedPods(self.state.bound_pods, mask)
             elsewhere = cache(partial(self._elsewhere, evictable, rights, most))
             for slot, option in self._options(ask, nodes, evictable):
                 if best is not None and not self._may_cost_less(ask, slot, evictable, best[0]):
@@ -313,7 +313,7 @@ class _Attempt:
         bound = CostBound(
             self.state.bound_pods, self.candidates.importance, self.candidates.protected
         )
-        least = bound.least(evictable.on(self.state.bound_pods.node, node), shortages)
+        least = bound.least(evictable.on(node), shortages)
         return least is not None and least < most
 
     def _shortages(self, ask: Ask, node: int) -> dict[int, int]:
@@ -349,7 +349,7 @@ class _Attempt:
     ) -> list[PricedUnit]:
         """The units on the node, and those elsewhere unless freed room frees all right as well."""
         entries = self.state.ledger.entries
-        here = evictable.on(self.state.bound_pods.node, node).tolist()
+        here = evictable.on(node).tolist()
         if self.rules.matters:
             here = sorted({*here, *self.rules.in_the_way(node, evictable.mask)})
         units = self._priced_units(here, evictable, node)
@@ -466,19 +466,21 @@ class _Attempt:
 class _MaskedPods:
     """The pods of a mask, by uid."""
 
-    def __init__(self, slots: Slots, mask: Mask) -> None:
-        self._slots = slots
+    def __init__(self, pods: BoundPods, mask: Mask) -> None:
+        self._pods = pods
         self.mask = mask
         self._on: dict[int, NDArray[np.int64]] = {}
 
     def __contains__(self, uid: object) -> bool:
-        return isinstance(uid, str) and uid in self._slots and bool(self.mask[self._slots[uid]])
+        slots = self._pods.slots
+        return isinstance(uid, str) and uid in slots and bool(self.mask[slots[uid]])
 
-    def on(self, nodes: NDArray[np.int64], node: int) -> NDArray[np.int64]:
-        """The slots of those on a node, given the nodes of all pods."""
+    def on(self, node: int) -> NDArray[np.int64]:
+        """The slots of those on a node."""
         found = self._on.get(node)
         if found is None:
-            found = self._on[node] = np.flatnonzero(self.mask & (nodes == node))
+            here = self._pods.on_node(node)
+            found = self._on[node] = here[self.mask[here]]
         return found
 
 

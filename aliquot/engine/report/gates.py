@@ -108,8 +108,13 @@ def _gate_of_figure(figure: GateFigure) -> str:
 def _order(
     claim: Claim, refused: Iterable[str], figures: Iterable[GateFigure], trial: Trial
 ) -> list[str]:
-    """The gates that the claim meets: those every claim has, those with figures or a refusal."""
-    met = {*refused, "Nodes", *map(_gate_of_figure, figures)}
+    """The gates that the claim meets: those every claim has, those with figures or a refusal.
+
+    Nodes are no gate of their own while no node will do for the lack of a volume claim.
+    """
+    met = {*refused, *map(_gate_of_figure, figures)}
+    if "Volumes" not in met:
+        met.add("Nodes")
     if claim.gang is not None:
         met.add("Gang")
     if claim.quota is not None:

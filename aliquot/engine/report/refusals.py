@@ -9,6 +9,7 @@ have their words from here. It is asked when a refusal is reported, never while 
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from aliquot.engine.books.quota_tree import ROOT
 from aliquot.engine.columns import Vector
@@ -36,6 +37,11 @@ def in_full(trial: Trial, claim: Claim, refusal: Refusal) -> Refusal:
         return replace(refusal, message=refusal.message + _broken_budgets(trial, claim))
     if refusal.reason in SETTLED:
         return refusal
+    return trial.shared.in_full(claim, refusal, partial(_worked_out, trial, claim, refusal))
+
+
+def _worked_out(trial: Trial, claim: Claim, refusal: Refusal) -> Refusal:
+    """The same, for a claim that still has to be tried again."""
     with trial.asking(claim) as only_class:
         others = _others(claim, refusal, list(all_refusals(trial, claim, only_class)))
     message = refusal.message + _preemption_policy(trial, claim, refusal) + others
@@ -74,9 +80,10 @@ def all_refusals(trial: Trial, claim: Claim, only_class: str | None) -> Iterator
     if not allowed:
         for refusals in by_class.values():
             yield from refusals
-    on_nodes = trial.fit.place(
-        claim, [each for each in allowed or classes if each is not None] or None
-    )
+    only = [each for each in allowed or classes if each is not None] or None
+    if only is None and trial.fit.surely_fits(claim):
+        return
+    on_nodes = trial.fit.place(claim, only)
     if on_nodes is not None:
         yield on_nodes
 
@@ -85,15 +92,15 @@ def _gate_refusals(trial: Trial, claim: Claim, node_class: str | None) -> Iterat
     """What every gate says, asked in every resource by itself and at every quota above."""
     for part in claim.parts or (claim,):
         yield from gpu_refusals(trial.state, part)
-        rows = [row for row, _ in part.charge(node_class)]
-        views = [(row, _View(part, row)) for row in rows or [-1]]
+        charge = part.charge(node_class)
+        views = [_View(part, row, charge, node_class) for row, _ in charge or [(-1, 0)]]
         for gate in trial.fit.gates:
-            for row, view in views:
+            for view in views:
                 refusal = gate(view, node_class)
                 while refusal is not None:
                     yield refusal
                     above = _above(trial, refusal)
-                    refusal = gate(_View(part, row, above), node_class) if above else None
+                    refusal = gate(view.seen_from(above), node_class) if above else None
 
 
 def _above(trial: Trial, refusal: Refusal) -> str | None:
@@ -108,15 +115,28 @@ def _above(trial: Trial, refusal: Refusal) -> str | None:
 class _View(Claim):
     """A claim as a gate sees it that looks at one resource, or from one of the quotas above."""
 
-    __slots__ = ("_row",)
+    __slots__ = ("_charge", "_class", "_row")
 
-    def __init__(self, claim: Claim, row: int, quota: str | None = None) -> None:
-        super().__init__(claim.pods, claim.asks, claim.quota, claim.held)
-        self.quota = quota or claim.quota
-        self._row = row
+    def __init__(self, claim: Claim, row: int, charge: Vector, node_class: str | None) -> None:
+        # A dozen views are made of a claim: what no gate looks at is not worked out anew.
+        self.pods, self.asks = claim.pods, claim.asks
+        self.quota, self.held = claim.quota, claim.held
+        self.others, self.parts, self.topology = (), (), None
+        self.missing, self.surplus, self.joins, self.fingerprint = 0, False, False, 0
+        self.uid, self.priority, self.key = claim.pods[0].uid, claim.priority, claim.key
+        self._row, self._class = row, node_class
+        self._charge = tuple(pair for pair in charge if pair[0] == row)
+
+    def seen_from(self, quota: str) -> "_View":
+        """The same claim as a quota above its own sees it."""
+        found = _View(self, self._row, self._charge, self._class)
+        found.quota = quota
+        return found
 
     def charge(self, node_class: str | None) -> Vector:
         """What its quota is charged, of the one resource."""
+        if node_class == self._class:
+            return self._charge
         return tuple(pair for pair in super().charge(node_class) if pair[0] == self._row)
 
 

@@ -75,13 +75,13 @@ class ShareFigures:
         request = _flat(self.own).take(cells)
         if below is not None:
             counts = self._shape.layout().count.take(slots.take(parents))
-            sums = waterfill_arrays.Families(np.tile(counts, rows.size)).sums(below)
+            sums = waterfill_arrays.Families(_tile(counts, rows)).sums(below)
             at = np.add.outer(np.arange(rows.size) * slots.size, parents).ravel()
             own = request.take(at)
             request[at] = own + np.minimum(sums, LIMIT - own)
         lends = self.flags.data[self.lend].take(slots)
         if not lends.all():
-            kept = np.where(np.tile(lends, rows.size), 0, _flat(self.min).take(cells))
+            kept = np.where(_tile(lends, rows), 0, _flat(self.min).take(cells))
             np.maximum(request, kept, out=request)
         limited: Ints = np.minimum(request, _flat(self.max).take(cells))
         _flat(self.request)[cells] = request
@@ -92,18 +92,18 @@ class ShareFigures:
         """`share_out` in each of these rows for each of these parents."""
         counts, slots = self._shape.layout().children(parents)
         cells = self._cells(rows, slots)
-        families = waterfill_arrays.Families(np.tile(counts, rows.size))
+        families = waterfill_arrays.Families(_tile(counts, rows))
         above = self._cells(rows, parents)
         totals = _flat(self.runtime).take(above)
         least = np.maximum(totals, _flat(self.guaranteed).take(above))
-        scales = np.tile(self.flags.data[self.scale].take(slots), rows.size)
+        scales = _tile(self.flags.data[self.scale].take(slots), rows)
         floor = waterfill_arrays.floors(families, least, _flat(self.min).take(cells), scales)
         _flat(self.scaled_min)[cells] = floor
         wants = _flat(self.limited).take(cells)
         lends = self.flags.data[self.lend].take(slots)
         sure = np.minimum(wants, floor)
         if not lends.all():
-            sure = np.where(np.tile(lends, rows.size), sure, floor)
+            sure = np.where(_tile(lends, rows), sure, floor)
         parts = waterfill_arrays.fill(families, totals, wants, sure, _flat(self.weight).take(cells))
         differ = parts != _flat(self.runtime).take(cells)
         _flat(self.runtime)[cells] = parts
@@ -127,6 +127,11 @@ def put(columns: Columns, row: int, slot: int, amount: int) -> bool:
 def _read(columns: Columns, row: int, slots: list[int]) -> list[int]:
     base, cells = row * columns.width, columns.cells
     return [cells[base + slot] for slot in slots]
+
+
+def _tile(values: Ints, rows: Ints) -> Ints:
+    """The same values for each row."""
+    return values if rows.size == 1 else np.tile(values, rows.size)
 
 
 def _flat(columns: Columns) -> Ints:

@@ -10,7 +10,7 @@ weights by the plain ints of `waterfill`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -29,6 +29,9 @@ _HALF = 2**31
 _LONGEST = 56
 """Bits of the largest sum of weights that is divided digit by digit: a digit then has at least
 six bits, so that no division takes more than eleven steps."""
+_FEW_FAMILIES, _FEW_MEMBERS = 8, 32
+"""So few are shared in plain ints, which costs less than the rounds of arrays that are left: most
+rounds are of the few members that want what others have left."""
 
 
 class Families:
@@ -39,6 +42,7 @@ class Families:
         ends = counts.cumsum()
         self.starts = ends - counts
         self.size = int(ends[-1])
+        self.largest = int(np.maximum.reduce(counts))
 
     def spread(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """Each family's value, for each of its members."""
@@ -52,7 +56,7 @@ class Families:
 
     def sums(self, values: Ints) -> Ints:
         """The sum over each family: exact up to LIMIT and beyond, and never wrapped."""
-        if int(values.max()) * int(self.counts.max()) <= _MOST:
+        if int(np.maximum.reduce(values)) * self.largest <= _MOST:
             return np.add.reduceat(values, self.starts)
         low = np.add.reduceat(values % _HALF, self.starts)
         high = np.add.reduceat(values // _HALF, self.starts) + low // _HALF
@@ -80,7 +84,7 @@ def fill(families: Families, totals: Ints, wants: Ints, sure: Ints, weights: Int
     parts = sure.copy()
     for batch in _batches(families, chosen, pools, weights):
         needs = wants.take(batch.at) - sure.take(batch.at)
-        parts[batch.at] += _fill_huge(batch, needs) if batch.size == "huge" else _fill(batch, needs)
+        parts[batch.at] += _fill_in_ints(batch, needs) if batch.in_ints else _fill(batch, needs)
     return parts
 
 
@@ -94,6 +98,12 @@ class _Batch:
     values: Ints
     at: Ints
     """The indices of the members in the arrays that the batch was taken from."""
+
+    @property
+    def in_ints(self) -> bool:
+        """Is it filled in plain ints: are its numbers huge, or its members few?"""
+        few = self.families.counts.size <= _FEW_FAMILIES and self.values.size <= _FEW_MEMBERS
+        return few or self.size == "huge"
 
     def lists(self) -> Iterator[tuple[slice, int, list[int]]]:
         """Family by family: its place in the batch, its pool and its values as plain ints."""
@@ -127,12 +137,14 @@ def _batches(families: Families, chosen: Flags, pools: Ints, values: Ints) -> It
         ("huge", huge),
     )
     for size, which in ways:
-        batch = whole if which.all() else whole.part(whole.families.spread(which), whole.pools)
+        if which.all():
+            whole.size = size
+            yield whole
+            return
+        batch = whole.part(whole.families.spread(which), whole.pools)
         if batch is not None:
-            at = batch.at if batch is whole else whole.at.take(batch.at)
-            yield replace(batch, size=size, at=at)
-            if batch is whole:
-                return
+            batch.size, batch.at = size, whole.at.take(batch.at)
+            yield batch
 
 
 def _in_proportion(batch: _Batch) -> Ints:
@@ -146,7 +158,8 @@ def _in_proportion(batch: _Batch) -> Ints:
     return parts
 
 
-def _fill_huge(batch: _Batch, needs: Ints) -> Ints:
+def _fill_in_ints(batch: _Batch, needs: Ints) -> Ints:
+    """What each member gets, family by family."""
     given = np.empty_like(needs)
     for place, pool, weights in batch.lists():
         given[place] = waterfill.fill(pool, needs[place].tolist(), [0] * len(weights), weights)
@@ -159,6 +172,9 @@ def _fill(batch: _Batch, needs: Ints) -> Ints:
     at: Ints = np.arange(needs.size)
     rest: _Batch | None = batch
     while rest is not None:
+        if rest.in_ints:
+            given[at] += _fill_in_ints(rest, needs)
+            break
         shares = _split(rest)
         unmet = shares < needs
         np.minimum(shares, needs, out=shares)
@@ -190,7 +206,7 @@ def _largest(families: Families, wholes: Ints, remainders: Ints, left: Ints) -> 
     already, which a stable sort makes use of. Sorting by two keys takes fifteen times as long.
     """
     bits = int(wholes.max()).bit_length()
-    places = int(families.counts.max()).bit_length()
+    places = families.largest.bit_length()
     family = np.arange(families.counts.size)
     chosen = families.some(left)
     if bits + places + families.counts.size.bit_length() > 63:

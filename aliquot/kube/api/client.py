@@ -15,7 +15,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import aiohttp
 import msgspec
@@ -25,12 +25,15 @@ from yarl import URL
 
 from aliquot.errors import ApiError, UnreachableError
 from aliquot.kube.api.access import Access
+from aliquot.kube.api.answer_reader import Answer
+from aliquot.kube.api.connections import ClosedEarlyError, Connections, NotConnectedError
 from aliquot.kube.api.credential import Credential
 from aliquot.kube.api.refusals import refusal
 from aliquot.sockets import Sockets
 from aliquot.version import __version__
 
 JSON = "application/json"
+_HEADERS = {"User-Agent": f"aliquot/{__version__}", "Accept": JSON}
 _PATCH_TYPES = {
     "merge": "application/merge-patch+json",
     "strategic": "application/strategic-merge-patch+json",
@@ -57,10 +60,13 @@ class Client:
     def __init__(self, access: Access, connections: int = 32) -> None:
         """At most `connections` calls are under way at a time; streams do not count."""
         self._access = access
-        self._server = URL(access.url, encoded=True)
+        self._below = urlsplit(access.url).path.rstrip("/")
         self._turns = asyncio.Semaphore(connections)
         self._session: aiohttp.ClientSession | None = None
         self._sockets = Sockets()
+        self._connections = Connections(access.url, access.server_name, self._sockets)
+        self._fixed: tuple[Credential | None, bytes] = None, b""
+        """The headers that requests with a credential share, and that credential."""
         self._dated: str | None = None
         """The date of the last answer, as its header has it."""
 
@@ -68,7 +74,7 @@ class Client:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, socket_factory=self._sockets.make),
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": f"aliquot/{__version__}", "Accept": JSON},
+            headers=_HEADERS,
             # In a cluster's network, compressing a long list takes longer than sending it does.
             skip_auto_headers=("Accept-Encoding", "Content-Type"),
             timeout=ClientTimeout(total=None),
@@ -84,6 +90,7 @@ class Client:
     ) -> None:
         session, self._session = self._session, None
         if session is not None:
+            self._connections.close()
             await session.close()
             await self._sockets.close()
 
@@ -112,19 +119,19 @@ class Client:
         any other status, `UnreachableError` if there was no answer.
         """
         data = body if body is None or isinstance(body, bytes) else _encode(body)
-        url = self._url(path, query)
+        target = self._target(path, query)
         clock = asyncio.get_running_loop().time
         end = clock() + timeout
         used = await _in_time(self._access.credentials.credential(), timeout)
         try:
-            return await self._once(used, method, url, data, content, _left(end, clock()))
+            return await self._once(used, method, target, data, content, _left(end, clock()))
         except ApiError as error:
             if error.code != HTTPStatus.UNAUTHORIZED:
                 raise
             other = await _in_time(self._access.credentials.renew(used), _left(end, clock()))
             if other is None:
                 raise
-        return await self._once(other, method, url, data, content, _left(end, clock()))
+        return await self._once(other, method, target, data, content, _left(end, clock()))
 
     async def get(self, path: str, query: Query = None, *, timeout: float = 30.0) -> Any:
         """Read an object, or a list of them."""
@@ -168,7 +175,7 @@ class Client:
 
         After `silence` seconds without a byte, the connection counts as dead.
         """
-        url = self._url(path, query)
+        url = self._url(self._target(path, query))
         used = await self._access.credentials.credential()
         try:
             response = await self._open(used, url, silence)
@@ -188,7 +195,7 @@ class Client:
         self,
         used: Credential,
         method: str,
-        url: URL,
+        target: str,
         data: bytes | None,
         content: str,
         timeout: float,
@@ -197,15 +204,73 @@ class Client:
         try:
             async with asyncio.timeout(timeout), self._turns:
                 begun = True
-                response = await self._send(used, method, url, _timeout(timeout), data, content)
-                async with response:
-                    answer = await response.read()
+                if self._access.proxy is None:
+                    answer = await self._ask(used, method, target, data, content, timeout)
+                else:
+                    answer = await self._ask_proxy(used, method, target, data, content, timeout)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unreachable(method, url, error, begun) from error
-        self._dated = response.headers.get("Date", self._dated)
-        if response.status < HTTPStatus.MULTIPLE_CHOICES:
-            return answer
-        raise refusal(response.status, response.headers, answer)
+            raise _unreachable(method, self._url(target), error, begun) from error
+        self._dated = answer.headers.get("date", self._dated)
+        if answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            return answer.body
+        raise refusal(answer.status, answer.headers, answer.body)
+
+    async def _ask(
+        self,
+        used: Credential,
+        method: str,
+        target: str,
+        data: bytes | None,
+        content: str,
+        timeout: float,
+    ) -> Answer:
+        """The answer to a request; a GET is sent again if its connection had ended before it."""
+        if self._session is None:
+            raise RuntimeError("the client is closed")
+        request = self._request(used, method, target, data, content)
+        connect_seconds = min(_CONNECT_SECONDS, 0.9 * timeout)
+        try:
+            return await self._connections.ask(used.tls, request, connect_seconds)
+        except ClosedEarlyError:
+            if method != "GET":
+                raise
+        self._connections.close()
+        return await self._connections.ask(used.tls, request, connect_seconds)
+
+    def _request(
+        self, used: Credential, method: str, target: str, data: bytes | None, content: str
+    ) -> bytes:
+        if self._fixed[0] is not used:
+            self._fixed = used, self._fixed_headers(used)
+        body = "" if data is None else f"Content-Type: {content}\r\n"
+        if data is not None or method != "GET":
+            body += f"Content-Length: {len(data or b'')}\r\n"
+        first = f"{method} {target} HTTP/1.1\r\n{body}".encode("ascii")
+        return b"".join((first, self._fixed[1], b"\r\n", data or b""))
+
+    def _fixed_headers(self, used: Credential) -> bytes:
+        shared = {"Host": urlsplit(self._access.url).netloc, **_HEADERS}
+        lines = [f"{name}: {value}" for name, value in (*shared.items(), *used.headers.items())]
+        if any(not line.isprintable() for line in lines):
+            raise ValueError("a header that is no text")  # and could be two
+        return "".join(f"{line}\r\n" for line in lines).encode()
+
+    async def _ask_proxy(
+        self,
+        used: Credential,
+        method: str,
+        target: str,
+        data: bytes | None,
+        content: str,
+        timeout: float,
+    ) -> Answer:
+        """The same through a proxy."""
+        url = self._url(target)
+        response = await self._send(used, method, url, _timeout(timeout), data, content)
+        async with response:
+            body = await response.read()
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(response.status, headers, body, False)
 
     async def _open(self, used: Credential, url: URL, silence: float) -> ClientResponse:
         try:
@@ -247,10 +312,18 @@ class Client:
             middlewares=_MIDDLEWARES.get(method, ()),
         )
 
-    def _url(self, path: str, query: Query) -> URL:
+    def _target(self, path: str, query: Query) -> str:
+        """What a request asks for: path and query."""
+        target = f"{self._below}{path}"
         if query:
-            return URL(f"{self._access.url}{path}?{urlencode(query)}", encoded=True)
-        return self._server.with_path(f"{self._server.raw_path.rstrip('/')}{path}", encoded=True)
+            target = f"{target}?{urlencode(query)}"
+        if not target.isascii() or not target.isprintable() or " " in target:
+            raise ValueError(f"not a path: {target!r:.200}")
+        return target
+
+    def _url(self, target: str) -> URL:
+        where = urlsplit(self._access.url)
+        return URL(f"{where.scheme}://{where.netloc}{target}", encoded=True)
 
 
 async def _in_time(awaited: Awaitable[Got], seconds: float) -> Got:
@@ -332,6 +405,7 @@ async def _guarded(lines: AsyncIterator[bytes], url: URL) -> AsyncIterator[bytes
 
 def _unreachable(method: str, url: URL, error: Exception, begun: bool) -> UnreachableError:
     not_connected = (
+        NotConnectedError,
         aiohttp.ClientConnectorError,
         aiohttp.ConnectionTimeoutError,
         aiohttp.ClientHttpProxyError,

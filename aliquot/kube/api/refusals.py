@@ -42,8 +42,8 @@ _decode = msgspec.json.Decoder(Status).decode
 
 
 def refusal(code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    """The `ApiError` for an answer with an error status."""
-    retry_after = _seconds(headers.get("Retry-After"))
+    """The `ApiError` for an answer with an error status; names of headers are in small letters."""
+    retry_after = _seconds(headers.get("retry-after"))
     try:
         status = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -32,6 +32,7 @@ from aliquot.kube.exchange.write_results import Backoff, BindRefused, EvictionRe
 from aliquot.kube.intake.bind_backoff import BindBackoff
 from aliquot.mirror.job_groups import keys_of
 from aliquot.mirror.mirror import Mirror
+from aliquot.mirror.pod_list import PodList
 from aliquot.mirror.pod_record import PodRecord
 
 _log = structlog.get_logger()
@@ -66,7 +67,9 @@ class Feed:
         the cluster only repeats.
         """
         self.disconnect()
-        mirror.replay(engine.apply)
+        pods = PodList(engine)
+        with pods.gathering():
+            mirror.replay(pods.apply)
         engine.apply(self._pause)
         self._engine, self._records = engine, mirror.records
         self._objects = mirror.store.objects

@@ -26,7 +26,6 @@ from aliquot.mirror.pod_record import Phase, PodRecord
 from aliquot.mirror.statuses import CAPACITY_LABELS
 from aliquot.mirror.template_cache import TemplateCache
 
-DEFAULT_SCHEDULER = "default-scheduler"
 _PLACE = "cluster"
 """What errors name in place of a file."""
 _log = structlog.get_logger()
@@ -51,7 +50,7 @@ class Pods:
     def put(self, wire: PodWire) -> None:
         """A pod was created or changed."""
         uid, spec = wire.metadata.uid or "", wire.spec or PodSpec()
-        scheduler = spec.scheduler_name or DEFAULT_SCHEDULER
+        scheduler = spec.scheduler_name or pods.DEFAULT_SCHEDULER
         if not spec.node_name and scheduler not in self._scheduler_names:
             self.gone(uid)
             return

@@ -40,7 +40,7 @@ def gpu_growth(
     try:
         before, after = _request(cache, old, found[-1]), _request(cache, new, found[-1])
         known.set(quotas.quota(found[-1]))
-        known.used[namespace] = _used_by_others(found[-1], before)
+        known.set_used(namespace, _used_by_others(found[-1], before))
     except InputError:
         return  # what cannot be read is refused where it is read
     had = {each.bound: each.requested for each in known.exceeded(namespace, [before])}

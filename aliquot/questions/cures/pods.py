@@ -15,7 +15,7 @@ from aliquot.dialects.koordinator import keys as koordinator
 from aliquot.dialects.topology import REQUIRED
 from aliquot.dialects.volcano import declared_gangs
 from aliquot.dialects.volcano import keys as volcano
-from aliquot.engine import Explanation, Reason, quantity
+from aliquot.engine import CRITICAL_PRIORITY, Explanation, Reason, quantity
 from aliquot.json import Body, fresh
 from aliquot.mirror.pod_record import PodRecord
 from aliquot.questions.cures.changes import Step, delete, key_of, patch, wait
@@ -279,14 +279,14 @@ def _must_match(name: str) -> bool:
 
 
 def _priorities(moment: Moment, written: Written, record: PodRecord) -> Iterator[Proposal]:
-    """Priority classes above the pod's."""
+    """Priority classes above the pod's; none of those that are meant for the system's own pods."""
     objects = moment.simulation.world.mirror.store.objects
     classes = sorted(
         (each.body.get("value", 0), each.name)
         for each in objects.values()
         if each.kind == "PriorityClass"
     )
-    above = [name for value, name in classes if value > record.pod.priority]
+    above = [name for value, name in classes if record.pod.priority < value < CRITICAL_PRIORITY]
     for name in dict.fromkeys([*above[:1], *above[-1:]][:_MOST_CLASSES]):
         step = _patched(written, {"priorityClassName": name, "priority": None})
         yield Proposal(f"give it the priority class {name}", (step,))

@@ -146,11 +146,14 @@ def grouped(lives: Iterable[Life], key: Callable[[Life], str]) -> list[tuple[str
 
 
 def _waits(lives: Sequence[Life], end: int) -> Result:
-    """Mean and quantiles of the waits, in seconds; those that still wait count up to the end."""
+    """Mean and quantiles of the waits, in seconds; those that still wait count up to the end.
+
+    A quantile is the shortest wait that at least so many percent did not wait longer than.
+    """
     found = sorted(each.waited(end) for each in lives)
     rows: Result = {"pods": len(found), "mean": _seconds(sum(found) / len(found) if found else 0)}
     for word, percent in (("p50", 50), ("p90", 90), ("p99", 99), ("max", 100)):
-        rows[word] = _seconds(found[(len(found) - 1) * percent // 100] if found else 0)
+        rows[word] = _seconds(found[-(-len(found) * percent // 100) - 1] if found else 0)
     return rows
 
 

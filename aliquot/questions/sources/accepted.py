@@ -18,9 +18,9 @@ from aliquot.dialects.core.documents import Document
 from aliquot.dialects.core.findings import Finding
 from aliquot.dialects.core.manifest import Manifest, read
 from aliquot.dialects.core.objects import PodSpec, PodStatus, PodWire
+from aliquot.dialects.core.pods import DEFAULT_SCHEDULER
 from aliquot.dialects.nos.cards import cards
 from aliquot.errors import InputError
-from aliquot.kube.intake.pods import DEFAULT_SCHEDULER
 from aliquot.kube.watch.valid_objects import ValidObjects
 from aliquot.mirror.store import Change, Store
 from aliquot.validation.inputs import Inputs

@@ -9,9 +9,7 @@ Configuration of the control plane, may be out of reach: then a note says so.
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 
 from aliquot.dialects import configuration
 from aliquot.dialects.configuration import Configuration
@@ -26,6 +24,7 @@ from aliquot.kube.install.deployments import CONFIGURATION_FILE
 from aliquot.kube.install.installation import CONFIGURATION
 from aliquot.kube.intake.intake import WATCHED
 from aliquot.questions.sources.essentials import number_images, page
+from aliquot.questions.sources.reach import Reach
 from aliquot.questions.sources.source import Source
 
 PLACE = "cluster"
@@ -43,15 +42,6 @@ _REPLACING: tuple[Resource, ...] = (
 """What makes pods anew when some are evicted, and spreads them by default."""
 LISTED = (*_DECIDING, *_REPLACING)
 """All that a question lists, as far as it is served."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """How to reach a cluster, and where on it Aliquot runs."""
-
-    kubeconfig: Path | None = None
-    context: str | None = None
-    namespace: str = "aliquot-system"
 
 
 def read_cluster(

@@ -11,9 +11,9 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core import documents
 from aliquot.dialects.core.documents import Document
 from aliquot.errors import InputError
-from aliquot.questions import history
+from aliquot.json import Body
 from aliquot.questions.sources import snapshot
-from aliquot.questions.sources.cluster import Reach, read_cluster
+from aliquot.questions.sources.reach import Reach
 from aliquot.questions.sources.source import Source
 from aliquot.questions.workloads import traces
 from aliquot.validation import files
@@ -34,16 +34,20 @@ class Origin:
         """Read it now; a live cluster is listed anew at every call."""
         settings = None if self.config is None else load_configuration(self.config)
         if not self.paths:
+            from aliquot.questions.sources.cluster import read_cluster
+
             return read_cluster(self.reach, settings, self.policy)
         return read_files(self.paths, settings, self.policy)
 
-    def past(self, pod: str) -> history.Result:
+    def past(self, pod: str) -> Body:
         """The decisions about a pod, from the control plane of a live cluster; files have none.
 
         Where they may not be read, a note says so.
         """
         if self.paths:
             return {"decisions": [], "note": None}
+        from aliquot.questions import history
+
         try:
             found = history.read_cluster(self.reach, history.Wanted(pod))
         except InputError as error:

@@ -82,6 +82,7 @@ class UsableCards:
         self._steps = [np.unique([each.supply[i] for each in requests]) for i in (0, 1)]
         of_parts = [each.part for each in requests if not each.whole]
         self._parts = np.unique(np.array(of_parts, dtype=np.int64))
+        self._level_of_part = {part: i + 1 for i, part in enumerate(self._parts.tolist())}
         self._idle = len(self._parts) + 1
         """Where the levels of idle cards begin, by how many of them there are."""
         self._table = self._tabled(requests)
@@ -94,18 +95,17 @@ class UsableCards:
         """By cpu, memory and level: the weight of the requests that could use such a card."""
         deep, wide = (len(steps) + 1 for steps in self._steps)
         table = np.zeros((deep, wide, self._idle + MOST_IDLE + 1), dtype=np.int64)
-        for each in requests:
-            cpu, memory = (
-                int(np.searchsorted(steps, amount)) + 1
-                for steps, amount in zip(self._steps, each.supply, strict=True)
-            )
-            table[cpu, memory, self._level_of(each)] += each.weight
-            if not each.whole:
-                table[cpu, memory, self._idle + 1] += each.weight
+        asked = np.array([each.supply for each in requests], dtype=np.int64).reshape(-1, 2)
+        cpu, memory = (steps.searchsorted(asked[:, i]) + 1 for i, steps in enumerate(self._steps))
+        weights = np.array([each.weight for each in requests], dtype=np.int64)
+        levels = np.array([self._level_of(each) for each in requests], dtype=np.int64)
+        np.add.at(table, (cpu, memory, levels), weights)
+        shared = levels < self._idle  # an idle card serves these as well
+        np.add.at(table[:, :, self._idle + 1], (cpu[shared], memory[shared]), weights[shared])
         np.cumsum(table, axis=0, out=table)
         np.cumsum(table, axis=1, out=table)
-        for levels in (slice(0, self._idle), slice(self._idle, None)):
-            np.cumsum(table[:, :, levels], axis=2, out=table[:, :, levels])
+        for part in (table[:, :, : self._idle], table[:, :, self._idle :]):
+            np.cumsum(part, axis=2, out=part)
         self._shape = table.shape
         return table.ravel()
 
@@ -113,7 +113,7 @@ class UsableCards:
         """The lowest level of cards that could serve a request."""
         if request.whole:
             return self._idle + min(request.cards, MOST_IDLE)
-        return int(np.searchsorted(self._parts, request.part)) + 1
+        return self._level_of_part[request.part]
 
     def _base(self, supply: Column) -> Column:
         """Where in the table the levels of nodes with this supply begin."""

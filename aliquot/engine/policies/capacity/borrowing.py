@@ -70,11 +70,26 @@ class Borrowing(Gates):
             return None
         if not claim.preemptible and (above := self.shields.refusal(claim, node_class)) is not None:
             return above
-        sums = self._state.tree.sums_of_min
+        row = self.exceeded_row(claim, node_class)
+        if row is None:
+            return None
+        amount = dict(claim.charge(node_class))[row]
+        return self._refusal(claim, row, self._against_sum(claim.quota, row, amount, taken))
+
+    def exceeded_row(self, claim: Claim, node_class: str | None = None) -> int | None:
+        """The first resource in which the sum of min would be exceeded."""
+        if claim.quota is None:
+            return None
+        state, tree = self._state, self._state.tree
+        sums, used, held = tree.sums_of_min, state.ledger.used, state.ledger.held
+        # what its min names passes while it is within the sum of min: no bound is less
+        sure = tree.named(tree.slots[claim.quota]) if not tree.groups else frozenset()
         for row, amount in claim.charge(node_class):
-            if sums[row] >= 0 and self._exceeds_sum(claim.quota, row, amount):
-                bound = self._against_sum(claim.quota, row, amount, taken)
-                return self._refusal(claim, row, bound)
+            cell = row * used.width + tree.root
+            if row in sure and used.cells[cell] + held.cells[cell] + amount <= sums[row]:
+                continue
+            if sums[row] >= 0 and self._against_sum(claim.quota, row, amount, taken).beyond > 0:
+                return row
         return None
 
     def figures(self, claim: Claim, node_class: str | None) -> Iterator[GateFigure]:
@@ -96,19 +111,6 @@ class Borrowing(Gates):
             return ()
         rows = tree.guaranteed_rows()
         return tuple(row for row in rows if tree.names(slot, row)) or rows
-
-    def _exceeds_sum(self, quota: str, row: int, amount: int) -> bool:
-        """Would the sum of min be exceeded? Without lending groups a shortcut of `_against_sum`.
-
-        Every trial of a claim asks this, for the resources that some quota's min names: without
-        that, there is no sum.
-        """
-        tree = self._state.tree
-        if not tree.groups and tree.names(tree.slots[quota], row):
-            most = self._lendable(row)
-            if most is None or taken(self._state, row, tree.root) + amount <= most:
-                return False
-        return self._against_sum(quota, row, amount, taken).beyond > 0
 
     def _refusal(self, claim: Claim, row: int, bound: _Sum) -> Refusal:
         resource = self._state.resources.names[row]
@@ -232,14 +234,14 @@ class Borrowing(Gates):
         state, tree = self._state, self._state.tree
         slot, sums = tree.slots[claim.quota], tree.sums_of_min
         charge = [pair for pair in claim.charge(None) if sums[pair[0]] >= 0]
-        short = [pair for pair in charge if pair[0] in self._short] or charge
+        short = self._short and [pair for pair in charge if pair[0] in self._short]
         named, before, guaranteed = tree.named(slot), dict(besides), False
-        for row, amount in short:
+        used, leaving, low = state.ledger.used, state.leaving.charge.cells, tree.min.cells
+        for row, amount in short or charge:
             if row in named:
-                guaranteed = True
-                if staying(state, row, slot) + before.get(row, 0) + amount > tree.min.get(
-                    row, slot
-                ):
+                guaranteed, cell = True, row * used.width + slot
+                stays = used.cells[cell] - leaving[cell] + amount
+                if stays + (before.get(row, 0) if before else 0) > low[cell]:
                     return False
         return guaranteed or not charge
 

@@ -6,11 +6,17 @@ borrows, or for which that finds no victims, preempts lower-priority pods of its
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from aliquot.engine.books.quota_tree import OUTSIDE, ROOT
+from aliquot.engine.model.quantity import LIMIT
 from aliquot.engine.policies import reclaim_rules
 from aliquot.engine.policies.capacity.borrowing import Borrowing
 from aliquot.engine.policies.claimant import Claimant
 from aliquot.engine.policies.eligible import Eligible, Mask, Rights
 from aliquot.engine.policies.over_quota import Rows
+from aliquot.engine.policies.usage import within_min
+from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
 
 _RANKS = ((True, False), (False, False), (False, True))
@@ -28,6 +34,18 @@ class MinReclaim(reclaim_rules.RankedReclaim):
         """Within min, pods of quotas above theirs; then lower-priority pods of its own quota."""
         yield from reclaim_rules.reclaim_for_min(claimant, _RANKS)
         yield from reclaim_rules.preempt_in_quota(claimant)
+
+    def may_reclaim(self, claim: Claim, row: int) -> bool:
+        """Not if its quota would be above the min that it has of this resource."""
+        tree, quota, amounts = self._state.tree, str(claim.quota), dict(claim.charge(None))
+        named = tree.names(tree.slots[quota], row)
+        return not named or within_min(self._state, quota, row, amounts[row])
+
+    def borrowers(self, row: int) -> set[int] | None:
+        """The accounts that use more than their min of this resource."""
+        tree, used = self._state.tree, self._state.ledger.used.data[row]
+        above = set(np.flatnonzero((used > tree.min.data[row]) | (used >= LIMIT)).tolist())
+        return above - {tree.slots[ROOT], tree.slots[OUTSIDE]}
 
     def owed_shortages(self, claimant: Claimant, node_class: str | None) -> dict[Rows, Mask]:
         """Where the claim's quota's min covers what it is short of."""

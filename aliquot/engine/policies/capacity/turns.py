@@ -7,6 +7,8 @@ Inside a quota, and among quotas alike, claims come by priority, then age.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+import numpy as np
+
 from aliquot.engine.policies.capacity.borrowing import Borrowing
 from aliquot.engine.policies.interface import Turns
 from aliquot.engine.policies.usage import staying
@@ -64,7 +66,13 @@ class OwedFirst(Turns):
         """A claim within min takes back from quotas above theirs."""
         if not self._borrowing.is_owed(claim):
             return set()
-        return {quota for quota in quotas if self._is_above_min(claim, quota)}
+        state, slots = self._state, self._state.tree.slots
+        above = np.zeros(state.ledger.used.width, dtype=bool)
+        for row, _ in claim.charge(None):
+            if state.tree.guaranteed(row) is not None:
+                staying = state.ledger.used.data[row] - state.leaving.charge.data[row]
+                above |= staying > state.tree.min.data[row]
+        return {quota for quota in quotas if above.item(slots[quota])}
 
     def may_replace(self, claim: Claim, freed: Mapping[int, int]) -> bool:
         """Not if its quota would grow beyond what it could keep: it would give back at once."""
@@ -80,12 +88,3 @@ class OwedFirst(Turns):
     def _spare(self, quota: str, row: int) -> int:
         """What a quota can use without being reclaimed from at once."""
         return self._borrowing.spare(quota, row)
-
-    def _is_above_min(self, claim: Claim, quota: str) -> bool:
-        """Does a quota use more than its min of anything that the claim asks for?"""
-        state, slot = self._state, self._state.tree.slots[quota]
-        return any(
-            staying(state, row, slot) > state.tree.min.get(row, slot)
-            for row, _ in claim.charge(None)
-            if state.tree.guaranteed(row) is not None
-        )

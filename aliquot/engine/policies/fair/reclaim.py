@@ -43,6 +43,14 @@ class FairReclaim(MinReclaim):
             yield from reclaim_rules.preempt_in_quota(claimant)
             yield from _fair_share(claimant)
 
+    def may_reclaim(self, claim: Claim, row: int) -> bool:
+        """Above min it may still be within its share, which depends on what others use."""
+        return True
+
+    def borrowers(self, row: int) -> set[int] | None:
+        """Any, as shares depend on what all quotas use."""
+        return None
+
     def spare(self, quota: str, row: int) -> int:
         """As `capacity`, and at least the entitlement once waiting pods use their quotas' min."""
         shares = GuaranteedShares(self._state, row, count_waiting=True)

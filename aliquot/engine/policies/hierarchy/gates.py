@@ -34,12 +34,13 @@ class HierarchyGates(ShareGates[Shares]):
     def admission_gate(self, claim: Claim, node_class: str | None) -> Refusal | None:
         """Refuses pods in a parent quota, and non-preemptible pods above the quota's min."""
         name, state = claim.quota, self._state
-        if name is None or state.tree.quotas[name].unshared:
+        quota = None if name is None else state.tree.quotas[name]
+        if quota is None or quota.unshared:
             return None
-        if state.tree.quotas[name].is_parent and self._knobs.parent_pods == "refuse":
+        if quota.is_parent and self._knobs.parent_pods == "refuse":
             words = f"quota {name} is a parent: pods belong to the quotas below it"
             return Refusal(Reason.PARENT_QUOTA, words, name, watch=(Watch(quota=name),))
-        return self.shields.refusal(claim, node_class)
+        return None if claim.preemptible else self.shields.refusal(claim, node_class)
 
     def _shield_rows(self, slot: int) -> Rows:
         """The resources in which a quota's pods that are not preemptible are held against its min.

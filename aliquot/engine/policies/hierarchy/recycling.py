@@ -10,6 +10,7 @@ important first.
 from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from aliquot.engine.model.decisions import Evict
 from aliquot.engine.model.gang import Unit, units
@@ -37,7 +38,7 @@ class Recycling:
         """Pods that were started on idle capacity."""
         self._since: dict[int, int] = {}
         """Since when a quota has been above its runtime, surplus aside, by slot."""
-        self._no_victims: dict[int, tuple[list[str], int]] = {}
+        self._no_victims: dict[int, tuple[NDArray[np.int64], int]] = {}
         """Quotas of which no pod can be evicted, with their pods and the quotas of that time."""
         self._were_due: set[int] = set()
         self._now = 0
@@ -52,7 +53,7 @@ class Recycling:
         self._surplus = {uid for uid in self._surplus if uid in state.ledger.entries}
         over = _over_runtime(state, shares, self._surplus)
         self._since = {slot: self._since.get(slot, now) for slot in over}
-        ranked = state.bound_pods.ranked
+        ranked = state.bound_pods.ranked_slots
         self._no_victims = {
             slot: (pods, version)
             for slot, (pods, version) in self._no_victims.items()
@@ -98,7 +99,7 @@ class Recycling:
                 evictions = _evictions(state, shares, shields, slot, surplus, now)
                 self._since[slot] = now
                 if not evictions and not _evictions(state, shares, shields, slot, surplus, LIMIT):
-                    self._no_victims[slot] = state.bound_pods.ranked(slot), state.tree.version
+                    self._no_victims[slot] = state.bound_pods.ranked_slots(slot), state.tree.version
                 evicted += evictions
         return evicted
 

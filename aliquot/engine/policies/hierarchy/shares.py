@@ -112,7 +112,10 @@ class Shares(ShareBook):
     def taken(self, row: int, account: int) -> int:
         """What is used or nominated in a slot."""
         if account not in self._parents:  # as for most: every gate reads this
-            return usage.taken(self._state, row, account)
+            ledger = self._state.ledger
+            cell = row * ledger.used.width + account
+            found: int = ledger.used.cells[cell] + ledger.held.cells[cell]
+            return found
         return self._fold(usage.taken, row, account)
 
     def after_leaving(self, row: int, account: int) -> int:

@@ -39,9 +39,8 @@ class HierarchyTurns(Turns):
         slot = tree.slots[claim.quota]
         if slot not in shares.sharing:
             return 0
-        if self._usage:
-            for changed in self._usage.read():
-                self._ratios.pop(changed, None)
+        for changed in self._usage.read():
+            self._ratios.pop(changed, None)
         found = self._ratios.get(slot)
         if found is None:
             found = self._ratios[slot] = dominant_ratio(shares, shares.account(slot))

@@ -98,14 +98,16 @@ class DominantShares:
         return found
 
     def _parts(self, sums: Sums, weight: int) -> int:
-        most, totals = 0, self.totals
+        most, of = 0, 1
+        totals = self.totals
         for row, used in sums.items():
-            total = totals.get(row)
-            if total is not None and used:
-                part = ratio(used, total * weight) if total else ratio(1, weight)
-                if part > most:
-                    most = part
-        return most
+            if used and row in totals:
+                total = totals[row]
+                if not total:
+                    used = total = 1
+                if used * of > most * total:
+                    most, of = used, total
+        return ratio(most, of * weight)
 
 
 def _less(sums: Sums, others: Sums) -> Sums:

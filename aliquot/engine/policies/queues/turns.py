@@ -30,6 +30,9 @@ class QueueTurns(Turns):
         self._last_turn: dict[Group, int] = {}
         """When a queue or namespace last had its turn."""
         self._turns = 0
+        self._queues: dict[str, tuple[Group, ...]] = {}
+        """The groups of each queue and those above it, from the top down, while the tree is one."""
+        self._tree = -1
 
     def begin(self) -> None:
         """Totals and weights may have changed."""
@@ -41,32 +44,43 @@ class QueueTurns(Turns):
         Only pods beyond the core of a running gang count as of a job of their own; all other claims
         of a namespace are ordered together. Claims without a queue are a group of their own.
         """
-        if claim.quota is None:
+        quota = claim.quota
+        if quota is None:
             return (None,)
-        ancestry = self._state.tree.ancestry(claim.quota)
-        lineage = reversed([("queue", each.name) for each in ancestry])
-        namespace = claim.pods[0].namespace
         job = str(claim.gang) if claim.surplus else ""
-        return (*lineage, ("namespace", claim.quota, namespace), ("job", job))
+        namespace = claim.pods[0].namespace
+        return (*self._lineage(quota), ("namespace", quota, namespace), ("job", job))
+
+    def _lineage(self, quota: str) -> tuple[Group, ...]:
+        """The groups of a queue and of those above it, from the top down."""
+        tree = self._state.tree
+        if self._tree != tree.version:
+            self._queues.clear()
+            self._tree = tree.version
+        found = self._queues.get(quota)
+        if found is None:
+            above = [("queue", each.name) for each in tree.ancestry(quota)]
+            found = self._queues[quota] = tuple(reversed(above))
+        return found
 
     def turn(self, group: Group, claim: Claim) -> object:
         """The smaller share comes first; of equal ones, the one whose last turn is longest ago."""
-        state, first = self._state, -claim.priority if self._priority_bands else 0
-        match group:
-            case None:
-                return first, 0, 0, 0
-            case ("queue", str(name)):
-                quota = state.tree.quotas.get(name)
-                if quota is None:  # deleted: its claims are in other groups by now
-                    return first, 0, 0, 0
-                share = dominant_ratio(self._deserved, state.tree.slots[name])
-                return first, -quota.priority, share, self._last_turn.get(group, 0)
-            case ("namespace", str(queue), str(namespace)):
-                share = self._drf.namespace_turn(queue, namespace)
-                return first, share, self._last_turn.get(group, 0)
-            case ("job", str(gang)):
-                return -claim.priority, bool(gang), self._drf.gang_turn(gang) if gang else 0
-        raise AssertionError(group)
+        first = -claim.priority if self._priority_bands else 0
+        if group is None:
+            return first, 0, 0, 0
+        assert isinstance(group, tuple)
+        if group[0] == "namespace":
+            _, queue, namespace = group
+            share = self._drf.namespace_turn(queue, namespace)
+            return first, share, self._last_turn.get(group, 0)
+        _, name = group
+        if group[0] == "job":
+            return -claim.priority, bool(name), self._drf.gang_turn(name) if name else 0
+        quota = self._state.tree.quotas.get(name)
+        if quota is None:  # deleted: its claims are in other groups by now
+            return first, 0, 0, 0
+        share = dominant_ratio(self._deserved, self._state.tree.slots[name])
+        return first, -quota.priority, share, self._last_turn.get(group, 0)
 
     def last_turn(self, group: Group) -> int:
         """When a queue or namespace last had its turn, as a number that grows; 0 for never."""
@@ -75,4 +89,5 @@ class QueueTurns(Turns):
     def started(self, claim: Claim) -> None:
         """The claim's queues and namespace have had their turn."""
         self._turns += 1
-        self._last_turn.update(dict.fromkeys(self.path(claim)[:-1], self._turns))
+        for group in self.path(claim)[:-1]:
+            self._last_turn[group] = self._turns
