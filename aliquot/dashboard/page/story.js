@@ -239,7 +239,6 @@ export class Story {
   }
 }
 
-// The quota of a claim that has not started, from its namespace, if only one quota is in that.
 // The starts of each pod. One that is made anew under its old name starts more than once.
 export function startsByPod(told) {
   const starts = new Map();
@@ -253,6 +252,7 @@ export function startFor(eviction, starts) {
   return later.reduce((first, each) => (first && first.at <= each.at ? first : each), undefined);
 }
 
+// The quota of a claim that has not started, from its namespace, if only one quota is in that.
 function claimantQuota(pod) {
   if (!pod) return null;
   const row = [...state.waiting.values()].find((each) => each.pod === pod);

@@ -206,6 +206,10 @@ class Questions:
         self._policy.report.refresh()
         return any(self._trial.needs(claim, uid) for claim in self._claims_for(eviction))
 
+    def is_refused_by_budgets(self, pod: Pod) -> bool:
+        """Do disruption budgets not allow the eviction of this pod, which is decided?"""
+        return bool(self._state.budgets.refusing(pod))
+
     def is_awaited(self, uid: str) -> bool:
         """Does a nominated claim wait for this victim to terminate?"""
         return self._nominations.is_awaited(uid)

@@ -9,7 +9,6 @@ is written at once. The executor asks the engine, and never changes it: what cam
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 
 import structlog
@@ -27,6 +26,7 @@ from aliquot.kube.execution.pod_status import (
     event_message,
     refusal_of,
 )
+from aliquot.kube.execution.preemption import Preemption
 from aliquot.kube.execution.volume_binder import VolumeBinder
 from aliquot.kube.execution.writer import Writer
 from aliquot.kube.observe.metrics import Metrics
@@ -38,15 +38,6 @@ VOLUME_BIND_TIMEOUT = 600.0
 BUDGET_OVERRIDDEN = "DisruptionBudgetOverridden"
 """The event on a pod that was deleted although disruption budgets refuse its eviction."""
 _log = structlog.get_logger()
-
-
-@dataclass(slots=True)
-class _Preemption:
-    """A nomination whose evictions are not all answered yet."""
-
-    decision: Nominate
-    unanswered: set[str]
-    """The uids of the victims whose eviction is not yet answered."""
 
 
 class Executor:
@@ -82,7 +73,7 @@ class Executor:
             *(self._evict_failed, self._refused_by_budget, engine.is_owed, self._deleted),
             *(limits or Limits(), lambda: engine.brake().paused),
         )
-        self._preemptions: dict[str, _Preemption] = {}
+        self._preemptions: dict[str, Preemption] = {}
         """The preemptions under way, by the uids of their victims."""
 
     def execute(self, decisions: Iterable[Decision]) -> None:
@@ -151,9 +142,9 @@ class Executor:
         """Evict the victims of a claim; its nominations are written once all are answered."""
         for pod, node in zip(decision.pods, decision.nodes, strict=True):
             self._pod_status.note_nomination(pod, node)
-        preemption = _Preemption(decision, {each.pod.uid for each in decision.victims})
-        for victim in decision.victims:
-            self._preemptions[victim.pod.uid] = preemption
+        preemption = Preemption(decision, self._engine.is_refused_by_budgets)
+        self._preemptions.update((victim.pod.uid, preemption) for victim in decision.victims)
+        for victim in preemption.first():
             self._evictor.evict(victim)
         if not decision.victims:
             self._write_nominations(decision)
@@ -203,11 +194,14 @@ class Executor:
         that nomination is never written.
         """
         _log.warning("not evicted", pod=decision.pod.path, problem=problem)
-        if self._engine.is_wanted(decision):
-            self._preemptions.pop(decision.pod.uid, None)
-        else:
-            self._answered(decision.pod.uid)
-        self._report(EvictionRefused(decision))
+        preemption = self._preemptions.pop(decision.pod.uid, None)
+        called_off = preemption.call_off(decision.pod.uid) if preemption is not None else []
+        for each in called_off:
+            self._preemptions.pop(each.pod.uid, None)
+        if preemption is not None and not self._engine.is_wanted(decision):
+            self._write_answered(preemption)
+        for each in (decision, *called_off):
+            self._report(EvictionRefused(each))
 
     def _refused_by_budget(self, decision: Evict, problem: str) -> None:
         """A disruption budget refuses an eviction: the pod that waits for it is told."""
@@ -227,6 +221,11 @@ class Executor:
         """Nothing more is to be written for the eviction of this pod."""
         preemption = self._preemptions.pop(uid, None)
         if preemption is not None:
-            preemption.unanswered.discard(uid)
-            if not preemption.unanswered:
-                self._write_nominations(preemption.decision)
+            for each in preemption.answer(uid):
+                self._evictor.evict(each)
+            self._write_answered(preemption)
+
+    def _write_answered(self, preemption: Preemption) -> None:
+        """Write the nominations of a preemption, if all of its evictions are answered."""
+        if not preemption.unanswered:
+            self._write_nominations(preemption.decision)
