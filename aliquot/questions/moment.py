@@ -11,7 +11,8 @@ rule, and each question would otherwise decide everything once more.
 from functools import cached_property
 
 from aliquot.dialects.core.findings import Finding
-from aliquot.engine import Engine, Evict
+from aliquot.engine import Engine, Evict, EvictionsPaused
+from aliquot.kube.intake.eviction_pause import pause_of
 from aliquot.mirror.pod_record import PodRecord
 from aliquot.mirror.store import Change
 from aliquot.questions.sources.source import Source
@@ -33,6 +34,9 @@ class Moment:
         self.inputs = source.inputs()
         self.simulation = source.simulation(self.inputs)
         self.simulation.feed()
+        pause = _pause(source)
+        if pause is not None:
+            self.engine.apply(pause)
         self.is_large = self.engine.pod_count() > MANY_PODS
         """Is it too large to decide everything for each change that is tried?"""
         if self.is_large and settled:
@@ -101,6 +105,17 @@ class Moment:
         """The evictions that were carried out, without the first `since` decisions."""
         done = self.simulation.history[since:]
         return [each.decision for each in done if isinstance(each.decision, Evict)]
+
+
+def _pause(source: Source) -> EvictionsPaused | None:
+    """The pause of evictions that holds on a cluster; virtual time begins when it was read."""
+    for each in source.documents if source.taken is not None else ():
+        if each.body.get("kind") == "Namespace" and each.body["metadata"]["name"] == source.home:
+            found, taken = pause_of(each.body), source.taken
+            if found is not None and taken is not None and not found.is_over(taken):
+                ends = found.ends_at
+                return EvictionsPaused(found.words, None if ends is None else ends - taken)
+    return None
 
 
 def _key(finding: Finding) -> tuple[str, str, str]:

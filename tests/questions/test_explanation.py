@@ -261,6 +261,22 @@ def test_the_age_of_a_pod_counts_to_the_moment_at_which_a_cluster_was_read() -> 
     assert seconds("2026-01-01T16:59:00Z") == 7200  # its clock is behind: the pod has just started
 
 
+@pytest.mark.parametrize(
+    ("until", "paused"),
+    [("", True), ("2026-01-01T19:00:00Z", True), ("2026-01-01T17:00:00Z", False)],
+)
+def test_while_evictions_are_paused_no_pod_makes_way(until: str, paused: bool) -> None:
+    said = json.dumps({"by": "alice", **({"until": until} if until else {})})
+    home = {"name": "aliquot-system", "annotations": {"aliquot.dev/evictions-paused": said}}
+    waits = pod("a/x", 1, schedulerName="aliquot")
+    bodies: list[Body] = [node("n", 2), quota("a", 1), quota("b", 0), pod("b/w", 2, "n"), waits]
+    bodies.append({"apiVersion": "v1", "kind": "Namespace", "metadata": home})
+    documents = [Document(f"object {number}", body) for number, body in enumerate(bodies)]
+    answer = explain_pod(Moment(Source("", documents, taken=timestamp(EVENING, "", ""))), "a/x")
+    assert ("evictions are paused by alice" in answer["message"]) == paused
+    assert (answer["preemption"]["victims"] == []) == paused
+
+
 def test_a_running_pod_names_who_could_take_its_place() -> None:
     objects = (node("n", 4), quota("a", 2), quota("b", 2), pod("b/w", 4, "n"))
     answer = explain("b/w", *objects)

@@ -68,7 +68,9 @@ async def _read(reach: Reach, settings: Configuration | None, policy: str | None
     number_images(bodies)
     documents = [Document(PLACE, body) for body in bodies]
     absent = tuple(each.full_name for each in _DECIDING if each not in served)
-    return Source(name, documents, settings, policy, taken, absent, tuple(notes))
+    return Source(
+        *(name, documents, settings, policy, taken, absent, tuple(notes)), home=reach.namespace
+    )
 
 
 async def _served(client: Client) -> list[Resource]:

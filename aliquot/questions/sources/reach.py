@@ -7,6 +7,9 @@ the time until it begins.
 from dataclasses import dataclass
 from pathlib import Path
 
+HOME = "aliquot-system"
+"""The namespace in which Aliquot runs, unless told otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -14,4 +17,4 @@ class Reach:
 
     kubeconfig: Path | None = None
     context: str | None = None
-    namespace: str = "aliquot-system"
+    namespace: str = HOME

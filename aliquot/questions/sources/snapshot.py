@@ -20,6 +20,7 @@ from aliquot.dialects.core.times import moment, timestamp
 from aliquot.errors import InputError
 from aliquot.json import Body
 from aliquot.questions.sources.essentials import essential, number_images
+from aliquot.questions.sources.reach import HOME
 from aliquot.questions.sources.source import Source
 from aliquot.version import __version__
 
@@ -42,6 +43,7 @@ class Header(msgspec.Struct, rename="camel", omit_defaults=True):
     policy: str | None = None
     absent: list[str] = msgspec.field(default_factory=list)
     notes: list[str] = msgspec.field(default_factory=list)
+    namespace: str = HOME
 
 
 class _File(msgspec.Struct, rename="camel"):
@@ -74,6 +76,7 @@ def write(source: Source, file: Path, now: int) -> int:
         policy=source.policy,
         absent=list(source.absent),
         notes=list(source.notes),
+        namespace=source.home,
     )
     content = msgspec.json.encode(_Written(header, "v1", "List", bodies))
     if file.suffix != ".json":
@@ -122,6 +125,7 @@ def read(
         taken,
         tuple(header.absent),
         tuple(header.notes),
+        header.namespace,
     )
 
 

@@ -13,6 +13,7 @@ from aliquot.dialects.configuration import Configuration
 from aliquot.dialects.core.documents import Document
 from aliquot.dialects.policy import resolve
 from aliquot.questions.sources.accepted import accepted_inputs
+from aliquot.questions.sources.reach import HOME
 from aliquot.simulation.simulation import Simulation
 from aliquot.validation.inputs import Inputs, collect
 
@@ -33,6 +34,8 @@ class Source:
     """The kinds that the cluster does not serve, by plural and group."""
     notes: tuple[str, ...] = ()
     """What could not be read of the cluster, in words."""
+    home: str = HOME
+    """The namespace in which the cluster's control plane runs."""
 
     @property
     def accepted(self) -> bool:
