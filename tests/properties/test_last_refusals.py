@@ -14,6 +14,9 @@ from tests.engine.world import World
 _SIZES = ((0, 1), (0, 3), (1, 1), (1, 4), (2, 2), (4, 1))
 """GPUs and cpu: what is short differs from pod to pod."""
 
+_MOST_CYCLES = 100
+"""Two dozen claims are tried in some ten bounded cycles."""
+
 
 def test_an_overfull_start_is_decided_as_with_a_trial_for_every_claim(
     monkeypatch: pytest.MonkeyPatch,
@@ -82,6 +85,7 @@ def _decided(seed: int) -> list[list[Decision]]:
         decided.append(world.engine.cycle(moment, bounded))
         while bounded and world.engine.unfinished:
             decided.append(world.engine.cycle(moment, bounded))
+            assert len(decided) < _MOST_CYCLES, f"seed {seed}: nominations go round"
         for bind in (each for one in decided for each in one if isinstance(each, Bind)):
             world.bound(bind)
     return decided

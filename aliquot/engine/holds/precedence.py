@@ -36,8 +36,25 @@ class Precedence:
         """The pods whose hold does not count against the claim, its own aside."""
         if not self._state.ledger.holding:
             return []
-        owed = claim.quota is not None and self._policy.gates.is_owed(claim)
+        owed = claim.quota is not None and self._is_owed(claim)
         return [*self._nominated(claim, owed), *self._reserved(claim, owed, now)]
+
+    def _is_owed(self, claim: Claim) -> bool:
+        """Is it owed beside what is held for more important owed claims of its quota?
+
+        Else two claims of which only one is owed would each take what the other's rivals hold, and
+        be displaced in turn, in every cycle.
+        """
+        if not self._policy.gates.is_owed(claim):
+            return False
+        held, reserved = self._state.ledger.holding_in.get(claim.quota, ()), self._state.reserved
+        own, key_of = set(claim.uids()), self._nominations.key_of
+        before = [uid for uid in held if uid not in reserved and uid not in own]
+        before = [uid for uid in before if key_of(uid) < claim.key]
+        if not before or claim.parts:
+            return True
+        _, charged = self._owed(before)
+        return self._policy.gates.is_owed(claim, tuple(charged.items()))
 
     def _nominated(self, claim: Claim, owed: bool) -> Iterator[str]:
         """The nominated pods that yield to the claim."""
@@ -52,7 +69,7 @@ class Precedence:
             nominated = [uid for uid in held if uid not in reserved]
             if not claim.is_critical(self._state.knobs.system_namespaces):
                 nominated = [uid for uid in nominated if not self._is_critical(uid)]
-            strong = set[str]() if owes_all else self._owed(nominated)
+            strong = set[str]() if owes_all else self._owed(nominated)[0]
             for uid in nominated:
                 more_important = own and claim.key < self._nominations.key_of(uid)
                 if more_important or not (owes_all or uid in strong):
@@ -63,8 +80,11 @@ class Precedence:
         waiting, system = self._state.waiting, self._state.knobs.system_namespaces
         return uid in waiting and waiting.claim(uid).is_critical(system)
 
-    def _owed(self, nominated: list[str]) -> set[str]:
-        """Of a quota's nominated pods, those of owed claims, the more important counted first."""
+    def _owed(self, nominated: list[str]) -> tuple[set[str], dict[int, int]]:
+        """Of a quota's nominated pods, those of owed claims, and what these charge together.
+
+        The more important claims are counted first.
+        """
         waiting, owed = self._state.waiting, set[str]()
         claims = {waiting.claim(uid).uid: waiting.claim(uid) for uid in nominated if uid in waiting}
         sums: dict[int, int] = {}
@@ -73,7 +93,7 @@ class Precedence:
                 owed.update(claim.uids())
                 for row, amount in claim.charge(None):
                     sums[row] = sums.get(row, 0) + amount
-        return owed
+        return owed, sums
 
     def _reserved(self, claim: Claim, owed: bool, now: int) -> Iterator[str]:
         """The pods with a reservation that yields to the claim."""
