@@ -64,6 +64,13 @@ def test_an_answer_that_is_cut_off_is_none(headers: dict[str, str]) -> None:
     assert reader.end() is None
 
 
+def test_a_large_answer_may_come_in_one_piece() -> None:
+    reader, body = AnswerReader(), b"x" * 200_000
+    for _ in range(2):
+        answer = reader.feed(_head(200, {"Content-Length": "200000"}) + body)
+        assert answer == Answer(200, {"content-length": "200000"}, body, True)
+
+
 def test_an_answer_without_a_body() -> None:
     assert AnswerReader().feed(_head(204, {})) == Answer(204, {}, b"", True)
 
@@ -90,6 +97,7 @@ def test_a_connection_with_more_than_was_asked_for_is_not_used_again() -> None:
         b"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n+1\r\na\r\n",
         b"HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
         b"x" * 70_000,
+        b"HTTP/1.1 200 OK\r\nA: " + b"x" * 70_000,
     ],
 )
 def test_what_may_be_misread_is_refused(sent: bytes) -> None:

@@ -53,7 +53,7 @@ class AnswerReader:
                 words = f"an answer that is no sound HTTP/1.1: {error}, in {data[:80]!r}"
                 raise ValueError(words) from error
             more = True
-        self._head_size += 0 if self._headed else len(data)
+        self._head_size += len(data) if self._begun and not self._headed else 0
         if self._head_size > _LONGEST_HEAD or self._body_size > _LONGEST_BODY:
             raise ValueError(f"an answer of more than {_LONGEST_HEAD} or {_LONGEST_BODY} bytes")
         if not self._read:
