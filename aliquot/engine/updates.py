@@ -304,6 +304,9 @@ def _reassign_pods(state: State, quota: str, namespaces: Iterable[str]) -> None:
     if quota == state.tree.membership.fallback:
         uids = dict.fromkeys(state.pods)
     uids.update(dict.fromkeys(state.gangs.requesting))
+    for gang in state.gangs.known.values():
+        if gang.min_resources and state.gangs.lacks_pods(gang) and not state.gangs.requests(gang):
+            state.changes.gangs.append(gang.name)  # its quota may have been closed, and is another
     ordered = sorted(uids)  # the order of the books depends on what was tried before
     for uid in ordered:
         state.ledger.move(uid, state.quota_of(uid))

@@ -1,6 +1,6 @@
 """Gangs that lack pods: which are let in, what that counts for, and until when."""
 
-from aliquot.engine.model.events import GangGone, PodGone
+from aliquot.engine.model.events import GangGone, PodGone, QuotaGone
 from aliquot.engine.model.knobs import SECOND
 from tests.build.values import amounts
 from tests.engine.world import World
@@ -41,6 +41,21 @@ def test_a_gang_alone_is_not_put_behind_itself() -> None:
     assert world.engine.next_deadline() is None
     world.run(30 * MINUTE)
     assert phases(world) == {"a/g": "Inqueue"}
+
+
+def test_a_gang_whose_closed_queue_is_deleted_is_demand_of_the_default_queue() -> None:
+    world = two_queues()
+    world.quota("default", default_weight=1, fallback=True)
+    world.quota("shut", default_weight=1, closed=True)
+    world.gang("x/g", 2, min_resources=amounts(gpu=3), quota="shut")
+
+    def request() -> dict[str, int]:
+        (found,) = [each for each in world.engine.summarise() if each.name == "default"]
+        return dict(found.request)
+
+    assert request() == {}
+    world.apply(QuotaGone("shut"))
+    assert request() == {"nvidia.com/gpu": 3}
 
 
 def test_a_gang_that_is_deleted_makes_place_at_once() -> None:

@@ -41,7 +41,13 @@ def test_no_history_breaks_an_invariant(policy: str, part: int) -> None:
 
 @pytest.mark.parametrize(
     ("seed", "policy"),
-    [(12_002, "hierarchy"), (169_002, "fair"), (172_001, "queues"), (375_001, "capacity")],
+    [
+        (12_002, "hierarchy"),
+        (169_002, "fair"),
+        (172_001, "queues"),
+        (375_001, "capacity"),
+        (440_000, "queues"),
+    ],
 )
 def test_histories_that_broke_an_invariant_once(seed: int, policy: str) -> None:
     """The last by evictions without end. In the others the check was wrong.

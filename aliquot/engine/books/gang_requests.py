@@ -40,7 +40,7 @@ class GangRequests:
         booked, home = booking_name(gang), self.quota_of(gang)
         lacks: dict[int, int] = {}
         closed = home is not None and self._tree.closed(home)
-        if not closed and len(members) + sum(number for _, number in gang.done) < gang.min_member:
+        if not closed and self._gangs.lacks_pods(gang):
             lacks = dict(self._resources.vector(gang.min_resources))
             for uid in members:
                 for row, amount in self._ledger.entries[uid].booking.charge:

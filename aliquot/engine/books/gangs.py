@@ -107,6 +107,11 @@ class Gangs:
         """Does the gang request more than its existing pods?"""
         return booking_name(gang) in self.requesting
 
+    def lacks_pods(self, gang: Gang) -> bool:
+        """Are there fewer pods than start together, those that have ended well counted?"""
+        exist = len(self.members.get(gang.name, ()))
+        return exist + sum(number for _, number in gang.done) < gang.min_member
+
     def note_change(self, pod: Pod) -> None:
         """A pod has changed: the claims of its gang must be made anew."""
         if pod.gang in self.known:
