@@ -15,10 +15,12 @@ Where a bounded cycle leaves claims untried, the Binds that they could take back
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import dropwhile, islice
 
 from aliquot.engine.books.label_sets import Selection
 from aliquot.engine.books.ledger import Stage
+from aliquot.engine.gang_claims import staying_pods
+from aliquot.engine.model.gang import select_core
 from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.policies import Policy
 from aliquot.engine.queue.claim import Claim
@@ -104,6 +106,8 @@ class FreshStarts:
         """How many starts there were before each."""
         self._dependent: dict[str, tuple[Claim, frozenset[Selection]]] = {}
         """The starts that need other pods by their rules, and which pods."""
+        self._by_gang: dict[str, dict[str, Claim]] = {}
+        """The starts of the pods of each gang, the first first: its core, and those beyond."""
 
     def begin(self) -> list[Claim]:
         """Begin a cycle; returns the claims whose Binds were kept back by the last one.
@@ -160,6 +164,7 @@ class FreshStarts:
         self._needed_by_others.clear()
         self._numbers.clear()
         self._dependent.clear()
+        self._by_gang.clear()
         if self._turns is not None:
             self._turns.handed_out()
 
@@ -170,6 +175,8 @@ class FreshStarts:
             needed = self._needs(claim)
             if needed:
                 self._dependent[claim.uid] = claim, needed
+        for gang in _gangs(claim):
+            self._by_gang.setdefault(gang, {})[claim.uid] = claim
         if claim.quota is not None:
             self._started[claim.uid] = claim
             self._by_quota.add(claim)
@@ -269,6 +276,8 @@ class FreshStarts:
 
     def _forget(self, claim: Claim) -> None:
         self._dependent.pop(claim.uid, None)
+        for gang in _gangs(claim):
+            self._by_gang.get(gang, {}).pop(claim.uid, None)
         if claim.quota is None:
             return
         del self._started[claim.uid]
@@ -299,17 +308,42 @@ class FreshStarts:
         return [*needed, *dependents] if again and self._may_go(claim, dependents) else []
 
     def _dependents(self, starts: list[Claim]) -> list[Claim]:
-        """The later starts that need one of these by their rules, and those that need them."""
+        """The later starts that need one of these, and those that need them.
+
+        By their rules, or as pods of its gang beyond the core.
+        """
         found = {each.uid: each for each in starts}
-        queue = list(starts if self._dependent else ())
+        queue = list(starts if self._dependent or self._by_gang else ())
         for start in queue:
-            selections = self._selections(start)
-            for each, needed in list(self._dependent.values()):
-                later = self._numbers[each.uid] > self._numbers[start.uid]
-                if each.uid not in found and later and not needed.isdisjoint(selections):
+            for each in (*self._rest_of(start), *self._dependent_on(start)):
+                if each.uid not in found:
                     found[each.uid] = each
                     queue.append(each)
         return queue[len(starts) :]
+
+    def _rest_of(self, start: Claim) -> list[Claim]:
+        """The later starts of its gangs that could not run without it."""
+        found = list[Claim]()
+        for name in _gangs(start):
+            gang, starts = self._state.gangs.known.get(name), self._by_gang.get(name, {})
+            later = list(dropwhile(lambda each: each.uid != start.uid, starts.values()))[1:]
+            if gang is None or not later:
+                continue
+            left = (pod for pod in staying_pods(self._state, name) if pod not in start.pods)
+            present = Counter(dict(gang.done)) + Counter(pod.task for pod in left)
+            if select_core(gang, (), present).missing:
+                found += later
+        return found
+
+    def _dependent_on(self, start: Claim) -> list[Claim]:
+        """The later starts that need this one by their rules."""
+        selections = self._selections(start) if self._dependent else ()
+        return [
+            each
+            for each, needed in self._dependent.values()
+            if self._numbers[each.uid] > self._numbers[start.uid]
+            and not needed.isdisjoint(selections)
+        ]
 
     def _may_go(self, claim: Claim, dependents: list[Claim]) -> bool:
         """May these starts go with what the claim takes back? Those without a quota may."""
@@ -382,3 +416,8 @@ class FreshStarts:
         sets = self._state.placement.rule_sets.counts.label_sets
         found = (sets.of(pod.namespace, pod.labels) for pod in claim.pods)
         return {each for label_set in found for each in label_set.selections}
+
+
+def _gangs(claim: Claim) -> dict[str, None]:
+    """The gangs of a claim's pods."""
+    return {} if claim.gang is None else {str(pod.gang): None for pod in claim.pods}
