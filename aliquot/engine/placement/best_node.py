@@ -2,7 +2,7 @@
 
 `node_scores` keeps the column of the pod's shape; what the rules and preferences of the pod itself
 make of it is added here. No two nodes have one score, so ties are broken the same way on every run.
-A pod that no node holds is told how many nodes fail each filter, with the numbers.
+What a pod is told that no node holds is in `room_refusals`.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -19,14 +19,11 @@ from aliquot.engine.books.node_images import NodeImages
 from aliquot.engine.books.nodes import Nodes
 from aliquot.engine.books.quota_tree import QuotaTree, Reach
 from aliquot.engine.books.volumes import Volumes
-from aliquot.engine.columns import Columns, Resources, exact_sum
+from aliquot.engine.columns import Columns, Resources
 from aliquot.engine.gpus.devices import Devices
-from aliquot.engine.model.gpu import GpuAsk
 from aliquot.engine.model.knobs import PlacementKnobs
 from aliquot.engine.model.pod import Pod, Shape
-from aliquot.engine.model.pod_rules import NO_RULES
-from aliquot.engine.model.quantity import text
-from aliquot.engine.model.reasons import ROOM, RULES, Reason, Refusal, Watch
+from aliquot.engine.model.reasons import Refusal
 from aliquot.engine.placement.ask import Ask, Moment
 from aliquot.engine.placement.constraints import NodeRefusal
 from aliquot.engine.placement.domains import Mask, fullest_that_fit
@@ -38,7 +35,7 @@ from aliquot.engine.placement.node_books import NodeBooks
 from aliquot.engine.placement.node_points import PointsBySource, points_by_source, total
 from aliquot.engine.placement.node_scores import POINTS_SHIFT, NodeScores
 from aliquot.engine.placement.preferences import OPEN, NodePreferences
-from aliquot.engine.placement.refusal_words import refusal_words
+from aliquot.engine.placement.room_refusals import RoomRefusals
 from aliquot.engine.placement.rule_sets import RuleSet, RuleSets
 from aliquot.engine.placement.start_order import own_keys
 from aliquot.engine.placement.volumes.filter import VolumeFilter
@@ -83,6 +80,9 @@ class Placement:
         books = NodeBooks(resources, nodes, devices, self._capacity, self._preferences)
         self.fragmentation = None if mix is None else Fragmentation(books, mix)
         self.scores = NodeScores(books, knobs.score, self.fragmentation)
+        self._room_refusals = RoomRefusals(
+            *(books, ledger, self.volumes, self.judged, self.open_nodes)
+        )
         self._pending_at = -1
         """The version for which the charges of waiting pods were last worked out."""
         self._confined_to: Mask | None = None
@@ -343,79 +343,8 @@ class Placement:
         return changed
 
     def refusal(self, ask: Ask) -> Refusal:
-        """Why no node has room for such a pod: how many nodes each filter refuses, with numbers.
-
-        A node is counted where the first filter refuses it, in kube-scheduler's order; one with too
-        little of several resources, for each of them. Where neither rules nor devices count, pods
-        of one shape are told the same until a node has changed, or what is free on one.
-        """
-        self._capacity.refresh()
-        if ask.rule_set is not None or ask.gpu is not None:
-            return self._refusal(ask)
-        moment = *self._capacity.moment, self._nodes.version, bool(self._ledger.holding)
-        if ask.told is None or ask.told[0] != moment:
-            ask.told = moment, self._refusal(ask)
-        return ask.told[1]
-
-    def _refusal(self, ask: Ask) -> Refusal:
-        column = self.judged(ask)
-        exact = dict(ask.shape.requests)
-        short_of = column == NodeRefusal.RESOURCES
-        causes: list[tuple[int, str, str | None]] = []
-        for row, amount in ask.room:
-            here = self._capacity.free.data[row, : len(column)][short_of]
-            lacking = here[here < amount]
-            if len(lacking):
-                name = self._resources.names[row]
-                most = text(name, max(int(lacking.max()), 0))
-                words = f"too little {name} (asks {text(name, exact[name])}, most free {most})"
-                causes.append((len(lacking), words, name))
-        rules = NO_RULES if ask.rule_set is None else ask.rule_set.rules
-        for code, number in zip(*np.unique(column[column < OPEN], return_counts=True), strict=True):
-            if code not in (NodeRefusal.GONE, NodeRefusal.RESOURCES):
-                causes.append((int(number), refusal_words(NodeRefusal(code), rules), None))
-        if ask.gpu is not None:
-            causes += self._device_causes(ask.gpu, short_of)
-        causes.sort(key=lambda cause: -cause[0])
-        short = next((resource for _, _, resource in causes if resource), None)
-        listed = ", ".join(f"{number} {words}" for number, words, _ in causes)
-        count = len(self._nodes.known)
-        kept = "; some room is held for nominated pods" if self._ledger.holding else ""
-        message = f"0/{count} nodes fit: {listed}{self._scattered(ask)}{kept}"
-        if not count:
-            message = "there are no nodes"
-        watch: tuple[Watch, ...] = (ROOM,) if ask.rule_set is None else (ROOM, RULES)
-        if ask.rule_set is not None:
-            watch += self.volumes.watches(ask.rule_set.rules)
-        return Refusal(Reason.NO_NODE_FITS, message, resource=short, watch=watch)
-
-    def _scattered(self, ask: Ask) -> str:
-        """`; it needs one node with ...`: where all open nodes together have enough of everything.
-
-        Names the resources of which some node has too little.
-        """
-        exact, lacking, open_to = dict(ask.shape.requests), [], self.open_nodes(ask)
-        fits = np.ones(int(open_to.sum()), dtype=bool)
-        for row, amount in ask.room:
-            here = np.maximum(self._capacity.free.data[row, : len(open_to)][open_to], 0)
-            if exact_sum(here) < amount:
-                return ""
-            if (here < amount).any():
-                name = self._resources.names[row]
-                most = text(name, int(here.max()))
-                lacking.append(
-                    f"{text(name, exact[name])} {name} (most free on one node is {most})"
-                )
-            fits &= here >= amount
-        return "" if fits.any() else f"; it needs one node with {' and '.join(lacking)}"
-
-    def _device_causes(
-        self, gpu: GpuAsk, short_of: NDArray[np.bool_]
-    ) -> list[tuple[int, str, str | None]]:
-        """How many of these nodes have no fitting devices; how many devices pass each filter."""
-        lacking = int((short_of & ~self._devices.hold(gpu)).sum())
-        steps = ", ".join(f"{left.filter} {left.devices}" for left in self._devices.explain(gpu))
-        return [(lacking, f"without devices for it ({steps})", "devices")] if lacking else []
+        """Why no node has room for such a pod: how many nodes each filter refuses, with numbers."""
+        return self._room_refusals.of(ask)
 
     def hardness(self, ask: Ask) -> tuple[int, float]:
         """How hard such a pod is to place: by how few nodes it may run on, then by its size."""

@@ -153,7 +153,7 @@ class _Connection(asyncio.Protocol):
         self._transport, self.is_open = transport, True
 
     def data_received(self, data: bytes) -> None:
-        """A part of the answer; what nobody has asked for ends the connection."""
+        """A part of the answer; what was not asked for ends the connection."""
         if self._answer is None or self._answer.done():
             self.abort()
             return

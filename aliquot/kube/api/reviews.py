@@ -12,7 +12,7 @@ _ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 async def user_of(client: Client, token: str) -> Body | None:
-    """The user of a token, as an access review names it; None for a token nobody has."""
+    """The user of a token, as an access review names it; None for a token without a user."""
     answer = await client.post(
         _TOKEN_REVIEWS, _review("authentication", "TokenReview", {"token": token})
     )

@@ -1,4 +1,4 @@
-"""The alerts: what somebody should look at, with the command that says more.
+"""The alerts: what an operator should look at, with the command that says more.
 
 A bound that depends on the cluster is a text, so that a chart can put a value in its place.
 """
