@@ -24,7 +24,7 @@ from aliquot.engine.holds.reservation import CAN_BE_PASSED, Reservations
 from aliquot.engine.joint_search import JointSearch
 from aliquot.engine.model.explanation import GateFigure
 from aliquot.engine.model.gang import surplus_of
-from aliquot.engine.model.reasons import BORROWERS, NO_ROOM, VICTIMS, Reason, Refusal
+from aliquot.engine.model.reasons import BORROWERS, MOVES, NO_ROOM, VICTIMS, Reason, Refusal
 from aliquot.engine.policies import Policy
 from aliquot.engine.policies.eligible import Eligible, Rights, evictable_pods
 from aliquot.engine.queue.claim import Claim
@@ -258,7 +258,7 @@ class Trial:
             return replace(refusal, watch=(*refusal.watch, BORROWERS))
         if plan.victims and self._repeats(claim, plan):
             message = f"{refusal.message}{_REPEATS}"
-            return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS))
+            return replace(refusal, message=message, watch=(*refusal.watch, BORROWERS, MOVES))
         if not plan.victims and not self.state.leaving:
             return self._assume_plan(claim, plan, refusal)
         if not self._nominations.may_nominate(claim):

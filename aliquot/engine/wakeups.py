@@ -10,7 +10,7 @@ from collections.abc import Callable
 from heapq import nsmallest
 
 from aliquot.engine.books.changes import Freed
-from aliquot.engine.model.reasons import BORROWERS, ROOM, RULES, VICTIMS, Watch
+from aliquot.engine.model.reasons import BORROWERS, MOVES, ROOM, RULES, VICTIMS, Watch
 from aliquot.engine.placement.ask import Ask
 from aliquot.engine.queue.claim import Claim
 from aliquot.engine.state import State
@@ -26,8 +26,11 @@ class Wakeups:
         self._freed = state.changes.freed.cursor(deciding=True)
         self._bound = state.changes.bound.cursor(deciding=True)
         self._victims = state.changes.victims.cursor(deciding=True)
+        self._outside = state.changes.outside.cursor(deciding=True)
         self._retry = False
         """Are the claims that found no victims to be tried again?"""
+        self._may_repeat = False
+        """Are those that the repeat guard has refused? It has forgotten their moves by then."""
         self._min_runtime_due: int | None = None
         """When the next pod will have run for `minRuntime`, if a claim waits for that."""
 
@@ -131,9 +134,13 @@ class Wakeups:
             waiting.wake(waiting.parked(ROOM))
             self._min_runtime_due = None
         self._retry = bool(self._victims.read()) or due or self._retry
+        self._may_repeat = bool(self._outside.read()) or self._may_repeat
         if self._retry and not unfinished:
             waiting.wake(waiting.parked(BORROWERS))
             self._retry = False
+        if self._may_repeat and not unfinished:
+            waiting.wake(waiting.parked(MOVES))
+            self._may_repeat = False
 
     def _wake_by_newly_bound(self) -> None:
         """Wake the claims of a quota in which a pod of lower priority was bound: a new victim.

@@ -48,6 +48,7 @@ def test_no_history_breaks_an_invariant(policy: str, part: int) -> None:
         (375_001, "capacity"),
         (440_000, "queues"),
         (494_001, "fair"),
+        (88_002, "fair"),
     ],
 )
 def test_histories_that_broke_an_invariant_once(seed: int, policy: str) -> None:
@@ -55,7 +56,8 @@ def test_histories_that_broke_an_invariant_once(seed: int, policy: str) -> None:
 
     Victims of a gang over two quotas; a late eviction that is called off; shares by demand. Then:
     evictions without end; a gang of a closed queue that was deleted, which was no demand of any
-    other; the core of a gang whose start was withdrawn, while another pod of it started.
+    other; the core of a gang whose start was withdrawn, while another pod of it started; a claim
+    that the repeat guard had refused, and that was not tried again once it might.
     """
     LongRun(seed, policy).play(CYCLES)
 

@@ -72,6 +72,8 @@ class Watch:
     """What other pods are on nodes, as far as rules about pods and ports depend on it."""
     brake: bool = False
     """Evictions may go on that the brake has put off."""
+    moves: bool = False
+    """Evictions may be made again that were made before: the cluster has changed from outside."""
     volumes: str | None = None
     """The claim, volume or class that must change; see `model.volumes`."""
 
@@ -81,6 +83,7 @@ RULES = Watch(rules=True)
 VICTIMS = Watch(victims=True)
 BORROWERS = Watch(borrowers=True)
 """A pod has started to borrow: a claim within its min could reclaim from it."""
+MOVES = Watch(moves=True)
 
 
 @dataclass(frozen=True, slots=True)
