@@ -40,11 +40,16 @@ class Relay:
         self.cut()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._to is None:
+        to = self._to
+        if to is None:
             writer.transport.abort()
             return
-        there, onward = await asyncio.open_connection("127.0.0.1", self._to)
+        there, onward = await asyncio.open_connection("127.0.0.1", to)
         both = {writer, onward}
+        if self._to != to:  # it was closed meanwhile
+            for each in both:
+                each.transport.abort()
+            return
         self._open |= both
         try:
             ways = (self._pass(reader, onward), self._pass(there, writer))
