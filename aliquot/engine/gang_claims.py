@@ -154,7 +154,7 @@ def _waiting(state: State, name: str) -> _Waiting:
         pod, entry = pods[uid], entries.get(uid)
         if entry is not None and entry.stage >= Stage.ASSUMED:
             present[pod.task] += state.is_staying(pod)
-        elif not (pod.gated or pod.terminating or pod.unsupported):
+        elif not pod.blocked:
             waiting.append(pod)
     waiting.sort(key=_core_order)
     if holding:
